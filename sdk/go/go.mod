@@ -1,0 +1,3 @@
+module github.com/weir-data/weir/sdk/go
+
+go 1.26
