@@ -1,0 +1,89 @@
+package pipeline
+
+// Graph is a pipeline's datasets and what flows between them, ready to print.
+// Nodes and edges are in a stable order: upstream before downstream, then by name.
+type Graph struct {
+	Pipeline string `json:"pipeline"`
+	Nodes    []Node `json:"nodes"`
+	Edges    []Edge `json:"edges"`
+}
+
+// Node is one box of the graph.
+type Node struct {
+	// ID is unique within the graph; for datasets it is the three-part name.
+	ID string `json:"id"`
+	// Kind is streaming_table, temporary_view, files (a landing folder) or
+	// table (a Delta table that another pipeline owns).
+	Kind    string `json:"kind"`
+	Label   string `json:"label"`
+	Comment string `json:"comment,omitempty"`
+	// File and Line say where it is defined.
+	File string `json:"file,omitempty"`
+	Line int    `json:"line,omitempty"`
+	// Function is plugin.function when a module computes it.
+	Function string `json:"function,omitempty"`
+}
+
+// Edge says that To reads From.
+type Edge struct {
+	From string `json:"from"`
+	To   string `json:"to"`
+	Flow string `json:"flow"`
+	// Mode is stream or batch.
+	Mode string `json:"mode"`
+}
+
+// Plan is what an update would do: the graph, the schema of every dataset and
+// its expectations. Making one writes nothing.
+type Plan struct {
+	Pipeline string        `json:"pipeline"`
+	Datasets []DatasetPlan `json:"datasets"`
+	Flows    []FlowPlan    `json:"flows"`
+	Warnings []string      `json:"warnings,omitempty"`
+
+	graph *Graph
+}
+
+// Graph gives the plan's graph.
+func (p *Plan) Graph() *Graph { return p.graph }
+
+// DatasetPlan is one dataset of a plan.
+type DatasetPlan struct {
+	Name         string            `json:"name"`
+	Kind         string            `json:"kind"`
+	Comment      string            `json:"comment,omitempty"`
+	Private      bool              `json:"private,omitempty"`
+	File         string            `json:"file,omitempty"`
+	Line         int               `json:"line,omitempty"`
+	Columns      []Column          `json:"columns"`
+	Expectations []Expectation     `json:"expectations,omitempty"`
+	PartitionBy  []string          `json:"partition_by,omitempty"`
+	ClusterBy    []string          `json:"cluster_by,omitempty"`
+	Properties   map[string]string `json:"properties,omitempty"`
+}
+
+// Column is a column with its type in Spark's spelling.
+type Column struct {
+	Name     string `json:"name"`
+	Type     string `json:"type"`
+	Nullable bool   `json:"nullable"`
+	Comment  string `json:"comment,omitempty"`
+}
+
+// Expectation is a rule of a dataset.
+type Expectation struct {
+	Name      string `json:"name"`
+	Condition string `json:"condition"`
+	// Action is WARN, DROP ROW, FAIL UPDATE or QUARANTINE.
+	Action string `json:"action"`
+}
+
+// FlowPlan is one flow of a plan.
+type FlowPlan struct {
+	Name   string `json:"name"`
+	Target string `json:"target"`
+	Kind   string `json:"kind"`
+	// Level counts from 0; flows of one level do not read each other.
+	Level int      `json:"level"`
+	Steps []string `json:"steps"`
+}

@@ -1,0 +1,112 @@
+package pipeline
+
+import "time"
+
+// State is where an update or a flow stands; the words are the event log's.
+type State string
+
+// The states of updates and flows.
+const (
+	Queued    State = "QUEUED"
+	Running   State = "RUNNING"
+	Completed State = "COMPLETED"
+	Failed    State = "FAILED"
+	Skipped   State = "SKIPPED"  // an upstream flow failed
+	Excluded  State = "EXCLUDED" // not part of the selection
+	Canceled  State = "CANCELED"
+)
+
+// RunOptions says what an update refreshes.
+type RunOptions struct {
+	// Refresh and FullRefresh name datasets (one to three parts). When all
+	// selections are empty, every dataset is refreshed.
+	Refresh     []string
+	FullRefresh []string
+	// FullRefreshAll starts every flow again from nothing.
+	FullRefreshAll bool
+	// File refreshes the datasets that this SQL file or plugin module defines.
+	File string
+	// Wait waits for a running update to end instead of failing.
+	Wait bool
+	// Observer, when set, is told of every change of a flow. It is called from
+	// several goroutines, one call at a time.
+	Observer func(Progress)
+}
+
+// Progress is one step forward of a flow, or of the update when Flow is "".
+type Progress struct {
+	UpdateID string
+	Dataset  string
+	Flow     string
+	State    State
+	// Batch is the micro-batch just committed, from 0; -1 when none was.
+	Batch   int64
+	Metrics Metrics
+	// Message is a sentence for a person, such as a warning or the failure.
+	Message string
+	Err     error
+}
+
+// Metrics are the figures of a flow within one update.
+type Metrics struct {
+	Batches     int64 `json:"batches"`
+	Files       int64 `json:"files"`
+	RowsRead    int64 `json:"rows_read"`
+	RowsWritten int64 `json:"rows_written"`
+	Dropped     int64 `json:"dropped"`
+	Quarantined int64 `json:"quarantined"`
+	RowErrors   int64 `json:"row_errors"`
+	Rescued     int64 `json:"rescued"`
+	Malformed   int64 `json:"malformed"`
+	Retries     int64 `json:"retries"`
+}
+
+// ExpectationCount is what one expectation saw within one update.
+type ExpectationCount struct {
+	Name    string `json:"name"`
+	Dataset string `json:"dataset"`
+	Action  string `json:"action"`
+	Passed  int64  `json:"passed_records"`
+	Failed  int64  `json:"failed_records"`
+}
+
+// ErrorInfo is a failure in JSON.
+type ErrorInfo struct {
+	Code    string `json:"code"`
+	Message string `json:"message"`
+	Dataset string `json:"dataset,omitempty"`
+	Flow    string `json:"flow,omitempty"`
+	File    string `json:"file,omitempty"`
+	Line    int64  `json:"line,omitempty"`
+	Row     int64  `json:"row,omitempty"`
+}
+
+// FlowResult is what became of one flow.
+type FlowResult struct {
+	Dataset string `json:"dataset"`
+	Flow    string `json:"flow"`
+	State   State  `json:"state"`
+	// FullRefresh is true when the flow started again from nothing.
+	FullRefresh bool `json:"full_refresh,omitempty"`
+	Metrics
+	Expectations []ExpectationCount `json:"expectations,omitempty"`
+	NewColumns   []string           `json:"new_columns,omitempty"`
+	Warnings     []string           `json:"warnings,omitempty"`
+	Error        *ErrorInfo         `json:"error,omitempty"`
+	Started      time.Time          `json:"started,omitzero"`
+	Ended        time.Time          `json:"ended,omitzero"`
+
+	// Err is the failure itself.
+	Err error `json:"-"`
+}
+
+// Result is what became of an update.
+type Result struct {
+	Pipeline   string       `json:"pipeline"`
+	PipelineID string       `json:"pipeline_id"`
+	UpdateID   string       `json:"update_id"`
+	State      State        `json:"state"`
+	Started    time.Time    `json:"started"`
+	Ended      time.Time    `json:"ended"`
+	Flows      []FlowResult `json:"flows"`
+}
