@@ -1,0 +1,120 @@
+package pipeline
+
+import (
+	"fmt"
+	"sort"
+	"strconv"
+	"strings"
+
+	"github.com/goccy/go-yaml/ast"
+
+	"github.com/weir-data/weir/host/fault"
+)
+
+// The configuration keys that the pipeline itself reads.
+const (
+	keyMaxFlowRetryAttempts = "pipelines.maxFlowRetryAttempts"
+	keyTimeZone             = "spark.sql.session.timeZone"
+)
+
+const defaultFlowRetries = 2
+
+// settings are the pipeline's own configuration keys, parsed.
+type settings struct {
+	maxFlowRetries int
+}
+
+// readSettings parses the keys under `pipelines.` and `spark.`. One it does
+// not know is an error, since a misspelt setting would have no effect and
+// nobody would notice. at adds the place of a key to an error.
+func readSettings(conf map[string]string, at func(key string, e *fault.Error) *fault.Error) (settings, error) {
+	s := settings{maxFlowRetries: defaultFlowRetries}
+	known := map[string]func(string) *fault.Error{
+		keyMaxFlowRetryAttempts: func(v string) *fault.Error {
+			n, err := strconv.Atoi(v)
+			if err != nil || n < 0 {
+				return fault.New("INVALID_SPEC", "%s is %q; it must be a whole number from 0", keyMaxFlowRetryAttempts, v)
+			}
+			s.maxFlowRetries = n
+			return nil
+		},
+		keyTimeZone: func(v string) *fault.Error {
+			if !strings.EqualFold(v, "UTC") && !strings.EqualFold(v, "Etc/UTC") {
+				return fault.New("NOT_SUPPORTED", "%s is %q; sessions run in UTC only", keyTimeZone, v)
+			}
+			return nil
+		},
+	}
+	keys := make([]string, 0, len(conf))
+	for key := range conf {
+		keys = append(keys, key)
+	}
+	sort.Strings(keys)
+	for _, key := range keys {
+		if key == "" || strings.ContainsAny(key, "{}$\x00\n") {
+			return s, at(key, fault.New("INVALID_SPEC", "configuration key %q: a key is text without $, { and }", key))
+		}
+		if read, ok := known[key]; ok {
+			if e := read(conf[key]); e != nil {
+				return s, at(key, e)
+			}
+			continue
+		}
+		if strings.HasPrefix(key, "pipelines.") || strings.HasPrefix(key, "spark.") {
+			e := fault.New("NOT_SUPPORTED", "the setting %q has no effect here", key)
+			if near := nearest(key, []string{keyMaxFlowRetryAttempts, keyTimeZone}); near != "" {
+				e.WithHint("Did you mean %q?", near)
+			} else {
+				e.WithHint("Names of your own must not start with pipelines. or spark.")
+			}
+			return s, at(key, e)
+		}
+	}
+	return s, nil
+}
+
+// limitNames are the limits an operator can set on a module, as in the ABI.
+var limitNames = []string{"memory", "table_size", "time", "fuel", "output_bytes", "output_rows", "log_bytes", "open_queries", "open_inputs", "state_bytes", "module_bytes"}
+
+func readLimits(f *yamlFile, n ast.Node) (map[string]string, error) {
+	limits := map[string]string{}
+	handlers := map[string]func(ast.Node) error{}
+	for _, name := range limitNames {
+		handlers[name] = func(n ast.Node) error {
+			switch v := n.(type) {
+			case *ast.IntegerNode:
+				limits[name] = fmt.Sprint(v.Value)
+				return nil
+			default:
+				text, err := f.requiredText(n, "limit "+name)
+				limits[name] = text
+				return err
+			}
+		}
+	}
+	return limits, f.fields(n, "limits", handlers)
+}
+
+// granted tells whether a grant of keys and `prefix.*` covers a key.
+func granted(grants []string, key string) bool {
+	for _, g := range grants {
+		if prefix, ok := strings.CutSuffix(g, "*"); ok && strings.HasPrefix(key, prefix) {
+			return true
+		}
+		if g == key {
+			return true
+		}
+	}
+	return false
+}
+
+// narrow gives the part of a configuration that the grants cover.
+func narrow(conf map[string]string, grants []string) map[string]string {
+	out := map[string]string{}
+	for k, v := range conf {
+		if granted(grants, k) {
+			out[k] = v
+		}
+	}
+	return out
+}
