@@ -1,0 +1,36 @@
+package sql
+
+import (
+	"time"
+
+	"github.com/weir-data/weir/host/relation"
+)
+
+// The hidden columns, as host/relation names them.
+const (
+	RowColumn      = relation.RowColumn
+	MaskColumn     = relation.MaskColumn
+	MetadataColumn = relation.MetadataColumn
+)
+
+// Query is one SELECT and what it may see.
+type Query struct {
+	// Text is the SELECT. Relations are named as the inputs are.
+	Text string
+	// File and Line say where Text starts; errors are placed there.
+	File string
+	Line int
+	// Clock is what now(), current_timestamp() and current_date() read.
+	Clock time.Time
+	// Stream names the streaming input: the query must be one that can run
+	// batch by batch, and the input's __weir_row is carried to the output.
+	// Empty means an ordinary query.
+	Stream string
+	// Expectations are conditions over the output columns; bit i of
+	// __weir_mask is set where condition i does not hold.
+	Expectations []string
+	// ExpectationNames name the conditions in errors; may be nil.
+	ExpectationNames []string
+	// NullPass says per condition whether NULL passes; nil means it violates.
+	NullPass []bool
+}
