@@ -1,0 +1,106 @@
+# The commands of a contributor; CONTRIBUTING.md explains them.
+# Everything that is built or downloaded lands in build/.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := build
+
+# DuckDB hands Arrow in and out only with this tag.
+export GOFLAGS := -tags=duckdb_arrow -buildvcs=false
+export WEIR_SHARED ?= $(abspath ../shared)
+
+BUILD   := $(CURDIR)/build
+TOOLS   := $(BUILD)/tools
+WEIR    := $(BUILD)/weir
+PLUGINS := $(patsubst plugins/%/main.go,%,$(wildcard plugins/*/main.go))
+# The packages that link DuckDB are slow under -race; the rest carries the concurrency.
+RACE_SKIP := /(cli|testscripts|plugins)(/|$$)
+
+STATICCHECK_VERSION  := v0.8.2
+GOLANGCI_VERSION     := v2.15.0
+
+.PHONY: build plugins demo test bench check interop interop-light soak toolchain clean FORCE
+
+build: toolchain
+	go build -o $(WEIR) ./cli/weir
+
+# Says what is missing before a compiler says it in a hundred lines.
+toolchain:
+	@command -v go >/dev/null || { echo "weir needs Go 1.26 or newer: https://go.dev/dl" >&2; exit 1; }
+	@go version | grep -qE 'go1\.(2[6-9]|[3-9][0-9])|go[2-9]' || { echo "weir needs Go 1.26 or newer, found: $$(go version)" >&2; exit 1; }
+	@test "$$(go env CGO_ENABLED)" = 1 || { echo "weir links DuckDB: CGO_ENABLED must be 1" >&2; exit 1; }
+	@command -v $${CC:-$$(go env CC)} >/dev/null || { echo "weir links DuckDB and needs a C compiler (Debian: apt-get install gcc g++)" >&2; exit 1; }
+	@command -v $${CXX:-$$(go env CXX)} >/dev/null || { echo "weir links DuckDB and needs a C++ compiler (Debian: apt-get install gcc g++)" >&2; exit 1; }
+
+plugins: $(PLUGINS:%=build/plugins/%.wasm)
+
+# The Go tool knows what is up to date.
+build/plugins/%.wasm: FORCE
+	@mkdir -p $(@D)
+	GOFLAGS=-buildvcs=false GOOS=wasip1 GOARCH=wasm go build -trimpath -buildmode=c-shared -ldflags="-s -w" -o $@ ./plugins/$*
+
+# A project as `weir init` writes it, run twice: once with its first files,
+# once with what came later. Running it again adds no rows.
+demo: build
+	@test -f $(BUILD)/demo/weir.yaml || $(WEIR) init $(BUILD)/demo --template demo
+	@cd $(BUILD)/demo && PATH="$(BUILD):$$PATH" ./demo.sh
+
+test: toolchain
+	go test -timeout 25m ./...
+	cd sdk/go && GOFLAGS=-buildvcs=false go test -timeout 10m ./...
+
+check: toolchain $(TOOLS)/staticcheck-$(STATICCHECK_VERSION) $(TOOLS)/golangci-lint-$(GOLANGCI_VERSION)
+	@echo "== gofmt"
+	@bad=$$(gofmt -l $$(git ls-files --cached --others --exclude-standard '*.go')); test -z "$$bad" || { echo "not formatted:"; echo "$$bad"; exit 1; } >&2
+	@echo "== go mod tidy"
+	go mod tidy -diff
+	cd sdk/go && go mod tidy -diff
+	@echo "== vet"
+	go vet ./...
+	cd sdk/go && go vet ./...
+	@echo "== staticcheck $(STATICCHECK_VERSION)"
+	$(TOOLS)/staticcheck-$(STATICCHECK_VERSION) ./...
+	cd sdk/go && $(TOOLS)/staticcheck-$(STATICCHECK_VERSION) ./...
+	@echo "== golangci-lint $(GOLANGCI_VERSION)"
+	$(TOOLS)/golangci-lint-$(GOLANGCI_VERSION) run ./...
+	@echo "== import arrows"
+	go test -count=1 -run '^TestImportsPointDownwards$$' ./testscripts
+	@echo "== race, leaks, Arrow memory, fuzz seeds"
+	go test -race -timeout 25m $$(go list ./... | grep -vE '$(RACE_SKIP)')
+	cd sdk/go && go test -race ./...
+
+# Tools are pinned and built once; the file name carries the version.
+$(TOOLS)/staticcheck-$(STATICCHECK_VERSION):
+	$(call install_tool,honnef.co/go/tools/cmd/staticcheck,$(STATICCHECK_VERSION))
+
+$(TOOLS)/golangci-lint-$(GOLANGCI_VERSION):
+	$(call install_tool,github.com/golangci/golangci-lint/v2/cmd/golangci-lint,$(GOLANGCI_VERSION))
+
+define install_tool
+	@mkdir -p $(TOOLS)
+	GOFLAGS= GOBIN=$(TOOLS) go install $(1)@$(2)
+	@mv $(TOOLS)/$(notdir $(1)) $@
+endef
+
+# P5 to P7 of the performance page; BENCH=P5,P7 picks some, BENCH_SCALE=0.1 shrinks the work.
+bench: build
+	go run ./testscripts/bench -out $(BUILD)/bench.jsonl -run "$${BENCH:-}" -scale "$${BENCH_SCALE:-1}"
+
+# An independent engine reads the tables that weir wrote and finds the same rows.
+interop: demo
+	testscripts/interop/run.sh full
+
+interop-light: demo
+	testscripts/interop/run.sh light
+
+# Long fuzzing and long random crash runs; SOAK=10m for each target.
+soak: toolchain
+	@for pkg in $$(go list ./... ); do \
+	  for target in $$(go test -list '^Fuzz' $$pkg 2>/dev/null | grep '^Fuzz' || true); do \
+	    echo "== $$pkg $$target"; go test -run '^$$' -fuzz "^$$target$$" -fuzztime "$${SOAK:-60s}" $$pkg; \
+	  done; \
+	done
+	WEIR_SOAK_KILLS="$${SOAK_KILLS:-2000}" go test -count=1 -timeout 0 -run '^TestRandomKills$$' ./testscripts
+
+clean:
+	rm -rf $(BUILD)

@@ -1,0 +1,132 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/weir-data/weir/host/pipeline"
+)
+
+func dryRunCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "dry-run",
+		Usage:     "check names, schemas and expectations; write nothing",
+		UsageText: "weir dry-run [-f weir.yaml] [--conf KEY=VALUE] [--output text|json]",
+		Description: "Reads the spec, the SQL files and the modules, works out the schema of every dataset and prints the plan.\n" +
+			"\nExample:\n   weir dry-run --conf dwh.landing=./landing",
+		Flags: projectFlags(outputFlag("text", "json")),
+		Action: func(c *cli.Context) error {
+			if _, err := arguments(c); err != nil {
+				return err
+			}
+			format, err := outputFormat(c, "text", "json")
+			if err != nil {
+				return err
+			}
+			return withPipeline(c, func(ctx context.Context, p *pipeline.Pipeline) error {
+				plan, err := p.Plan(ctx)
+				if err != nil {
+					return wrongUsage(err)
+				}
+				if format == "json" {
+					return writePlanJSON(c.App.Writer, plan)
+				}
+				return writePlanText(c.App.Writer, c.App.ErrWriter, plan)
+			})
+		},
+	}
+}
+
+// The lines of `weir dry-run --output json`.
+type (
+	datasetLine struct {
+		Kind string `json:"kind"` // dataset
+		pipelineDataset
+	}
+	pipelineDataset struct {
+		Name         string                 `json:"name"`
+		Type         string                 `json:"type"`
+		Comment      string                 `json:"comment,omitempty"`
+		Private      bool                   `json:"private,omitempty"`
+		File         string                 `json:"file,omitempty"`
+		Line         int                    `json:"line,omitempty"`
+		Columns      []pipeline.Column      `json:"columns"`
+		Expectations []pipeline.Expectation `json:"expectations,omitempty"`
+		PartitionBy  []string               `json:"partition_by,omitempty"`
+		ClusterBy    []string               `json:"cluster_by,omitempty"`
+		Properties   map[string]string      `json:"properties,omitempty"`
+	}
+	flowLine struct {
+		Kind   string   `json:"kind"` // flow
+		Name   string   `json:"name"`
+		Target string   `json:"target"`
+		Type   string   `json:"type"`
+		Level  int      `json:"level"`
+		Steps  []string `json:"steps"`
+	}
+	warningLine struct {
+		Kind    string `json:"kind"` // warning
+		Message string `json:"message"`
+	}
+)
+
+func writePlanJSON(w io.Writer, plan *pipeline.Plan) error {
+	for _, d := range plan.Datasets {
+		if err := writeJSON(w, datasetLine{"dataset", pipelineDataset{
+			Name: d.Name, Type: d.Kind, Comment: d.Comment, Private: d.Private, File: d.File, Line: d.Line,
+			Columns: d.Columns, Expectations: d.Expectations, PartitionBy: d.PartitionBy, ClusterBy: d.ClusterBy,
+			Properties: d.Properties,
+		}}); err != nil {
+			return err
+		}
+	}
+	for _, f := range plan.Flows {
+		if err := writeJSON(w, flowLine{"flow", f.Name, f.Target, f.Kind, f.Level, f.Steps}); err != nil {
+			return err
+		}
+	}
+	for _, m := range plan.Warnings {
+		if err := writeJSON(w, warningLine{"warning", m}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func writePlanText(out, errOut io.Writer, plan *pipeline.Plan) error {
+	var b strings.Builder
+	for _, d := range plan.Datasets {
+		fmt.Fprintf(&b, "%s  (%s%s)\n", d.Name, strings.ReplaceAll(d.Kind, "_", " "), definedAt(d.File, d.Line))
+		for _, col := range d.Columns {
+			null := ""
+			if !col.Nullable {
+				null = " NOT NULL"
+			}
+			fmt.Fprintf(&b, "  %-28s %s%s\n", col.Name, col.Type, null)
+		}
+		for _, e := range d.Expectations {
+			fmt.Fprintf(&b, "  expect %s: %s  → %s\n", e.Name, e.Condition, e.Action)
+		}
+	}
+	fmt.Fprintf(&b, "%s: %d datasets, %d flows; nothing was written\n", plan.Pipeline, len(plan.Datasets), len(plan.Flows))
+	for _, m := range plan.Warnings {
+		fmt.Fprintln(errOut, "warning: "+printable(m))
+	}
+	_, err := io.WriteString(out, b.String())
+	return err
+}
+
+func definedAt(file string, line int) string {
+	switch {
+	case file == "":
+		return ""
+	case line == 0:
+		return ", " + file
+	default:
+		return fmt.Sprintf(", %s:%d", file, line)
+	}
+}

@@ -1,0 +1,71 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/weir-data/weir/host/fault"
+)
+
+// The exit codes.
+const (
+	exitOK     = 0
+	exitFailed = 1
+	exitUsage  = 2
+)
+
+// exitError gives an error its exit code. A silent one has been told already.
+type exitError struct {
+	code   int
+	silent bool
+	err    error
+}
+
+func (e *exitError) Error() string { return e.err.Error() }
+func (e *exitError) Unwrap() error { return e.err }
+
+// wrongUsage marks err as a fault of the command line or of the project.
+func wrongUsage(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &exitError{code: exitUsage, err: err}
+}
+
+// toldFailure marks err as a failed update whose errors the summary has shown.
+func toldFailure(err error) error {
+	return &exitError{code: exitFailed, silent: true, err: err}
+}
+
+// report prints err and gives the exit code.
+func report(stderr io.Writer, err error) int {
+	if err == nil {
+		return exitOK
+	}
+	code, silent := exitFailed, false
+	var e *exitError
+	if errors.As(err, &e) {
+		code, silent, err = e.code, e.silent, e.err
+	}
+	if !silent {
+		printError(stderr, err)
+	}
+	return code
+}
+
+// printError prints one line that begins with the error's code.
+func printError(w io.Writer, err error) {
+	text := err.Error()
+	if code := fault.CodeOf(err); code == "" {
+		text = "[INTERNAL_ERROR] " + text
+	} else if !hasPrefixCode(text, code) {
+		text = fmt.Sprintf("[%s] %s", code, text)
+	}
+	fmt.Fprintln(w, printable(text))
+}
+
+func hasPrefixCode(text, code string) bool {
+	prefix := "[" + code + "]"
+	return len(text) >= len(prefix) && text[:len(prefix)] == prefix
+}

@@ -1,0 +1,89 @@
+package cli
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/weir-data/weir/host/fault"
+	"github.com/weir-data/weir/host/pipeline"
+)
+
+// projectFlags are the flags of every verb that reads a project.
+func projectFlags(more ...cli.Flag) []cli.Flag {
+	return append([]cli.Flag{
+		&cli.StringFlag{Name: "spec", Aliases: []string{"f"}, Usage: "the spec `FILE` or its folder (default: weir.yaml here or above)"},
+		&cli.StringSliceFlag{Name: "conf", Usage: "set a configuration value, `KEY=VALUE` (may be repeated)"},
+	}, more...)
+}
+
+// loadSpec reads the spec that the flags name.
+func loadSpec(c *cli.Context) (*pipeline.Spec, error) {
+	overrides := map[string]string{}
+	for _, kv := range c.StringSlice("conf") {
+		k, v, ok := strings.Cut(kv, "=")
+		if !ok || k == "" {
+			return nil, wrongUsage(fault.New("INVALID_ARGUMENT", "--conf %q is not KEY=VALUE", kv))
+		}
+		overrides[k] = v
+	}
+	spec, err := pipeline.LoadSpec(c.String("spec"), overrides)
+	if err != nil {
+		return nil, wrongUsage(err)
+	}
+	return spec, nil
+}
+
+// withPipeline opens the project's pipeline, hands it to use and closes it.
+// What is wrong before use runs is the project's fault.
+func withPipeline(c *cli.Context, use func(context.Context, *pipeline.Pipeline) error) error {
+	spec, err := loadSpec(c)
+	if err != nil {
+		return err
+	}
+	cache, err := cacheDir()
+	if err != nil {
+		return err
+	}
+	ctx := c.Context
+	p, err := pipeline.Open(ctx, spec, pipeline.Options{CacheDir: cache, Logger: logger(c)})
+	if err != nil {
+		return wrongUsage(err)
+	}
+	err = use(ctx, p)
+	if closeErr := p.Close(context.WithoutCancel(ctx)); err == nil {
+		err = closeErr
+	}
+	return err
+}
+
+// cacheDir is the folder of what can be rebuilt.
+func cacheDir() (string, error) {
+	if dir := os.Getenv("WEIR_CACHE_DIR"); dir != "" {
+		return filepath.Abs(dir)
+	}
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		return "", fault.Wrap(err, "NO_CACHE_DIR", "there is no folder for caches").WithHint("Set WEIR_CACHE_DIR")
+	}
+	return filepath.Join(dir, "weir"), nil
+}
+
+// logger writes human text to a terminal and JSON elsewhere; WEIR_LOG sets the
+// level and is "warn" unless set.
+func logger(c *cli.Context) *slog.Logger {
+	level := slog.LevelWarn
+	if v := os.Getenv("WEIR_LOG"); v != "" {
+		// A bad name keeps the default: the log is a help, not a result.
+		_ = level.UnmarshalText([]byte(v))
+	}
+	opts := &slog.HandlerOptions{Level: level}
+	if isTerminal(c.App.ErrWriter) {
+		return slog.New(slog.NewTextHandler(c.App.ErrWriter, opts))
+	}
+	return slog.New(slog.NewJSONHandler(c.App.ErrWriter, opts))
+}

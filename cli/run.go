@@ -1,0 +1,183 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/weir-data/weir/host/fault"
+	"github.com/weir-data/weir/host/pipeline"
+)
+
+func runCommand() *cli.Command {
+	return &cli.Command{
+		Name:  "run",
+		Usage: "run one update: process everything new, then stop",
+		UsageText: "weir run [-f weir.yaml] [--conf KEY=VALUE] [--refresh a,b] [--full-refresh a,b | --full-refresh-all]\n" +
+			"         [--file F] [--yes] [--wait] [--output text|json]",
+		Description: "Refreshes every dataset, or the ones named. A full refresh starts a dataset again from nothing: its rows are\n" +
+			"replaced by what its source holds now. On a terminal it asks first, unless --yes is given.\n" +
+			"\nExample:\n   weir run --conf dwh.batch_id=2026-07-29 --refresh bronze.shop_order",
+		Flags: projectFlags(
+			&cli.StringFlag{Name: "refresh", Usage: "refresh only these `DATASETS` (comma-separated)"},
+			&cli.StringFlag{Name: "full-refresh", Usage: "start these `DATASETS` again from nothing (comma-separated)"},
+			&cli.BoolFlag{Name: "full-refresh-all", Usage: "start every dataset again from nothing"},
+			&cli.StringFlag{Name: "file", Usage: "refresh the datasets that this SQL `FILE` or module defines"},
+			&cli.BoolFlag{Name: "yes", Usage: "do not ask before a full refresh"},
+			&cli.BoolFlag{Name: "wait", Usage: "wait for a running update of this pipeline instead of failing"},
+			outputFlag("text", "json"),
+		),
+		Action: runUpdate,
+	}
+}
+
+func runUpdate(c *cli.Context) error {
+	if _, err := arguments(c); err != nil {
+		return err
+	}
+	format, err := outputFormat(c, "text", "json")
+	if err != nil {
+		return err
+	}
+	opt := pipeline.RunOptions{
+		Refresh:        splitNames(c.String("refresh")),
+		FullRefresh:    splitNames(c.String("full-refresh")),
+		FullRefreshAll: c.Bool("full-refresh-all"),
+		File:           c.String("file"),
+		Wait:           c.Bool("wait"),
+	}
+	if opt.FullRefreshAll && (len(opt.Refresh) > 0 || len(opt.FullRefresh) > 0 || opt.File != "") {
+		return wrongUsage(fault.New("INVALID_ARGUMENT", "--full-refresh-all is everything; it cannot be joined with --refresh, --full-refresh or --file"))
+	}
+	if err := confirmFullRefresh(c, opt); err != nil {
+		return err
+	}
+	return withPipeline(c, func(ctx context.Context, p *pipeline.Pipeline) error {
+		seen := newProgress(c.App.ErrWriter)
+		opt.Observer = seen.observe
+		result, err := p.Run(ctx, opt)
+		seen.done()
+		if err != nil {
+			return startFailure(err)
+		}
+		if format == "json" {
+			err = writeResultJSON(c.App.Writer, result)
+		} else {
+			err = writeResultText(c.App.Writer, result)
+		}
+		if err != nil {
+			return err
+		}
+		if result.State == pipeline.Completed {
+			return nil
+		}
+		for _, f := range result.Flows {
+			if f.Err != nil {
+				printError(c.App.ErrWriter, f.Err)
+			}
+		}
+		return toldFailure(fault.New("UPDATE_FAILED", "update %s ended %s", result.UpdateID, result.State))
+	})
+}
+
+// startFailure gives an update that could not start its exit code: 2 when the
+// project is wrong, 1 when the moment is (another update runs, the storage fails).
+func startFailure(err error) error {
+	if environmental[fault.CodeOf(err)] || fault.CodeOf(err) == "" {
+		return err
+	}
+	return wrongUsage(err)
+}
+
+// environmental are the codes of starting that blame neither command line nor project.
+var environmental = map[string]bool{
+	"UPDATE_IN_PROGRESS": true, "PIPELINE_LOCKED": true, "STORAGE_FAILED": true, "INTERNAL_ERROR": true, "CANCELED": true,
+}
+
+func splitNames(list string) []string {
+	var names []string
+	for name := range strings.SplitSeq(list, ",") {
+		if name = strings.TrimSpace(name); name != "" {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// confirmFullRefresh asks a person; a script has said what it wants.
+func confirmFullRefresh(c *cli.Context, opt pipeline.RunOptions) error {
+	if c.Bool("yes") || !isTerminal(c.App.Reader) || (!opt.FullRefreshAll && len(opt.FullRefresh) == 0) {
+		return nil
+	}
+	what := "every dataset"
+	if !opt.FullRefreshAll {
+		what = strings.Join(opt.FullRefresh, ", ")
+	}
+	fmt.Fprintf(c.App.ErrWriter, "A full refresh replaces all rows of %s by what the sources hold now. Continue? [y/N] ", what)
+	answer, _ := bufio.NewReader(c.App.Reader).ReadString('\n')
+	switch strings.ToLower(strings.TrimSpace(answer)) {
+	case "y", "yes":
+		return nil
+	}
+	return wrongUsage(fault.New("CANCELED", "nothing was done"))
+}
+
+// The lines of `weir run --output json`: one a flow, then one for the update.
+type (
+	flowResultLine struct {
+		Kind     string `json:"kind"` // flow
+		UpdateID string `json:"update_id"`
+		pipeline.FlowResult
+	}
+	updateLine struct {
+		Kind       string         `json:"kind"` // update
+		Pipeline   string         `json:"pipeline"`
+		PipelineID string         `json:"pipeline_id"`
+		UpdateID   string         `json:"update_id"`
+		State      pipeline.State `json:"state"`
+		Started    time.Time      `json:"started"`
+		Ended      time.Time      `json:"ended"`
+	}
+)
+
+func writeResultJSON(w io.Writer, r *pipeline.Result) error {
+	for _, f := range r.Flows {
+		if err := writeJSON(w, flowResultLine{"flow", r.UpdateID, f}); err != nil {
+			return err
+		}
+	}
+	return writeJSON(w, updateLine{"update", r.Pipeline, r.PipelineID, r.UpdateID, r.State, r.Started, r.Ended})
+}
+
+func writeResultText(w io.Writer, r *pipeline.Result) error {
+	rows := make([][]string, 0, len(r.Flows))
+	for _, f := range r.Flows {
+		name := f.Dataset
+		if f.Flow != "" && f.Flow != f.Dataset && !strings.HasSuffix(f.Dataset, "."+f.Flow) {
+			name += " (" + f.Flow + ")"
+		}
+		n := func(v int64) string { return strconv.FormatInt(v, 10) }
+		rows = append(rows, []string{name, string(f.State), n(f.Batches), n(f.Files), n(f.RowsRead), n(f.RowsWritten), n(f.Dropped), n(f.Quarantined), n(f.Rescued)})
+	}
+	header := []string{"DATASET", "STATE", "BATCHES", "FILES", "READ", "WRITTEN", "DROPPED", "QUARANTINED", "RESCUED"}
+	if err := writeTable(w, header, rows, 2, 3, 4, 5, 6, 7, 8); err != nil {
+		return err
+	}
+	var b strings.Builder
+	for _, f := range r.Flows {
+		for _, e := range f.Expectations {
+			if e.Failed > 0 {
+				fmt.Fprintf(&b, "%s: expectation %s failed for %d of %d rows (%s)\n", e.Dataset, e.Name, e.Failed, e.Failed+e.Passed, e.Action)
+			}
+		}
+	}
+	fmt.Fprintf(&b, "update %s %s in %s\n", r.UpdateID, r.State, r.Ended.Sub(r.Started).Round(time.Millisecond))
+	_, err := io.WriteString(w, b.String())
+	return err
+}
