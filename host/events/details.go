@@ -1,0 +1,96 @@
+package events
+
+import "time"
+
+// UpdateDetails are the details of create_update.
+type UpdateDetails struct {
+	Cause                string   `json:"cause"`
+	FullRefresh          bool     `json:"full_refresh"`
+	RefreshSelection     []string `json:"refresh_selection,omitempty"`
+	FullRefreshSelection []string `json:"full_refresh_selection,omitempty"`
+}
+
+// StateDetails are the details of update_progress.
+type StateDetails struct {
+	State string `json:"state"`
+}
+
+// FlowDefinitionDetails are the details of flow_definition.
+type FlowDefinitionDetails struct {
+	OutputDataset string   `json:"output_dataset"`
+	InputDatasets []string `json:"input_datasets,omitempty"`
+	FlowType      string   `json:"flow_type"`
+	Schema        []Column `json:"schema,omitempty"`
+}
+
+// DatasetDefinitionDetails are the details of dataset_definition.
+type DatasetDefinitionDetails struct {
+	DatasetType  string        `json:"dataset_type"`
+	NumFlows     int           `json:"num_flows"`
+	Schema       []Column      `json:"schema,omitempty"`
+	Expectations []Expectation `json:"expectations,omitempty"`
+}
+
+// Column is one column of a schema.
+type Column struct {
+	Name string `json:"name"`
+	Type string `json:"data_type"`
+}
+
+// Expectation is the counts of one expectation, or its definition when both are zero.
+type Expectation struct {
+	Name    string `json:"name"`
+	Dataset string `json:"dataset"`
+	Passed  int64  `json:"passed_records"`
+	Failed  int64  `json:"failed_records"`
+}
+
+// FlowProgressDetails are the details of flow_progress.
+type FlowProgressDetails struct {
+	Status      string       `json:"status"`
+	Metrics     *FlowMetrics `json:"metrics,omitempty"`
+	DataQuality *DataQuality `json:"data_quality,omitempty"`
+}
+
+// FlowMetrics are the figures of a flow.
+type FlowMetrics struct {
+	OutputRows     int64 `json:"num_output_rows"`
+	BacklogFiles   int64 `json:"backlog_files"`
+	BacklogBytes   int64 `json:"backlog_bytes"`
+	ExecutorTimeMS int64 `json:"executor_time_ms"`
+}
+
+// DataQuality is what the expectations saw. A dropped row counts once, however
+// many expectations it fails.
+type DataQuality struct {
+	DroppedRecords     int64         `json:"dropped_records"`
+	QuarantinedRecords int64         `json:"quarantined_records"`
+	RescuedRecords     int64         `json:"rescued_records"`
+	MalformedRecords   int64         `json:"malformed_records"`
+	Expectations       []Expectation `json:"expectations,omitempty"`
+}
+
+// OperationDetails are the details of operation_progress.
+type OperationDetails struct {
+	Type       string `json:"type"` // AUTO_LOADER_LISTING
+	Status     string `json:"status"`
+	DurationMS int64  `json:"duration_ms"`
+	Listing    struct {
+		Files int64 `json:"num_new_files"`
+	} `json:"auto_loader_details"`
+}
+
+// AutoLoaderListing is the Type of the operation that looks for new files.
+const AutoLoaderListing = "AUTO_LOADER_LISTING"
+
+// StreamDetails are the details of stream_progress.
+type StreamDetails struct {
+	BatchID        int64     `json:"batch_id"`
+	BatchTimestamp time.Time `json:"timestamp"`
+	InputFiles     int64     `json:"num_input_files"`
+	InputRows      int64     `json:"num_input_rows"`
+	OutputRows     int64     `json:"num_output_rows"`
+	FilesLeft      int64     `json:"num_files_outstanding"`
+	BytesLeft      int64     `json:"num_bytes_outstanding"`
+	TargetVersion  int64     `json:"target_version"`
+}

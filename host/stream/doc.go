@@ -1,0 +1,38 @@
+// Package stream is the micro-batch loop: it makes the rows of a source arrive
+// in a Delta table exactly once.
+//
+// One batch goes through these steps, each of them one object in the flow's
+// checkpoint or one commit of a table, so that a crash between any two leaves
+// a state that the next run understands:
+//
+//  1. offset entry N (put-if-absent): what batch N reads, the versions of its
+//     side inputs, its timestamp. A rerun of N reads exactly the same.
+//  2. tasks: decode, steps, expectations, Parquet files named after flow, batch
+//     and task. Nothing refers to those files yet.
+//  3. the quarantine table's commit with txn(appId, N), if a row was refused.
+//  4. the target's commit with txn(appId, N): the commit point.
+//  5. commit entry N: figures and file states.
+//  6. now and then, the lists of files of many batches become one sorted run.
+//
+// The parts by file: flow.go what a flow is; run.go the loop; batch.go one
+// batch; task.go one task; generation.go, offsets.go, commits.go the
+// checkpoint's logs; frontcoded.go, runs.go, known.go the file state;
+// filesource.go, deltasource.go the sources; schemas.go the schema versions;
+// guards.go what must hold before a run may go on. docs/formats.md describes
+// every object byte by byte.
+//
+// Invariants:
+//
+//   - The truth is the offset log, the commit log and the target's txn. A batch
+//     is committed when the target says so; commit entry N may lag by one.
+//   - Only the driver commits; a task's only effect is the files it writes.
+//   - The same offset entry and schema version give byte-equal data files.
+//   - Files are taken in the order of their names, never of their times, so a
+//     late file is found whatever its name or time says; a path is read once.
+//   - A full refresh is a new generation with its own logs; its first commit
+//     replaces the rows of the one before.
+//
+// The package links no SQL engine and no Wasm runtime: steps come in through
+// the Step interface. It does not decide which flows run, nor does it hold the
+// update lock; that is host/pipeline.
+package stream

@@ -1,0 +1,72 @@
+package stream
+
+import (
+	"context"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow/array"
+
+	"github.com/weir-data/weir/host/fault"
+)
+
+// Task is one share of a batch: a value that can be serialised, and that gives
+// the same files wherever and whenever it runs. Its methods work only while a
+// Step runs it.
+type Task struct {
+	Dataset    string `json:"dataset"`
+	Flow       string `json:"flow"`
+	Pipeline   string `json:"pipeline"`
+	UpdateID   string `json:"update_id"`
+	Generation int    `json:"generation"`
+	Batch      int64  `json:"batch"`
+	Index      int    `json:"index"`
+	Attempt    int    `json:"attempt"`
+	// Timestamp is the batch's: the only clock a step may read.
+	Timestamp time.Time `json:"timestamp"`
+	// FullRefresh is true in the batch whose commit replaces the target's rows.
+	FullRefresh bool `json:"full_refresh"`
+	// SchemaVersion is the version of the source's schema, 0 when it has none.
+	SchemaVersion int `json:"schema_version"`
+	// Input is what the task reads.
+	Input Input `json:"input"`
+	// Side pins the side inputs by name.
+	Side map[string]TableVersion `json:"side,omitempty"`
+
+	hooks *taskHooks
+}
+
+// TableVersion pins a Delta table.
+type TableVersion struct {
+	TableID string `json:"table_id"`
+	Version int64  `json:"version"`
+}
+
+// Name is the stem of the names of the task's files.
+func (t *Task) Name() string { return taskName(t.appID(), t.Batch, t.Index) }
+
+// OpenSide reads a side input whole, at the version the batch pins. The caller
+// releases the reader.
+func (t *Task) OpenSide(ctx context.Context, name string) (array.RecordReader, error) {
+	if t.hooks == nil {
+		return nil, fault.New("INTERNAL_ERROR", "the task does not run")
+	}
+	return t.hooks.openSide(ctx, name)
+}
+
+// RowError tells that a step refuses the source row of that ordinal (the value
+// of __weir_row). Under the policy "fail" it gives the error to stop with;
+// otherwise nil, and the step must not pass the row on.
+func (t *Task) RowError(row int64, code, message string) error {
+	if t.hooks == nil {
+		return fault.New("INTERNAL_ERROR", "the task does not run")
+	}
+	return t.hooks.rowError(row, code, message)
+}
+
+// Metric adds to a figure of the user's; it is summed over the tasks of the
+// batches that commit.
+func (t *Task) Metric(name string, value float64) {
+	if t.hooks != nil {
+		t.hooks.metric(name, value)
+	}
+}
