@@ -1,0 +1,177 @@
+package abi
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/weir-data/weir/abi/coltype"
+)
+
+// Manifest is what a module says it carries. It belongs to a module and a
+// configuration, since names of datasets may depend on the configuration.
+type Manifest struct {
+	ABI       int        `json:"abi"`
+	Module    string     `json:"module"`
+	Version   string     `json:"version,omitempty"`
+	SDK       string     `json:"sdk,omitempty"`
+	Functions []Function `json:"functions,omitempty"`
+	Datasets  []Dataset  `json:"datasets,omitempty"`
+	Flows     []Flow     `json:"flows,omitempty"`
+}
+
+// Function is one dataset function; its number in a call is its place in the
+// manifest's list.
+type Function struct {
+	Name        string      `json:"name"`
+	Kind        string      `json:"kind"`
+	Comment     string      `json:"comment,omitempty"`
+	Inputs      []Input     `json:"inputs,omitempty"`
+	RowAligned  bool        `json:"row_aligned,omitempty"`
+	Passthrough Passthrough `json:"passthrough,omitempty"`
+	Output      []Column    `json:"output,omitzero"` // nil: not declared; empty: no columns
+	Outputs     []Output    `json:"outputs,omitempty"`
+	Reuse       bool        `json:"reuse,omitempty"`
+	Conf        []string    `json:"conf,omitempty"` // keys or prefix.*
+}
+
+// Input is one input of a function: a dataset by name, or a source.
+type Input struct {
+	Dataset string   `json:"dataset,omitempty"`
+	Source  *Source  `json:"source,omitempty"`
+	Mode    string   `json:"mode"`
+	Columns []string `json:"columns,omitzero"` // nil: all data columns; empty: none, row counts only
+}
+
+// Source is an input that is not a dataset, such as files.
+type Source struct {
+	Format  string            `json:"format"`
+	Path    string            `json:"path,omitempty"`
+	Options map[string]string `json:"options,omitempty"`
+}
+
+// Column is a column of an output or of a dataset.
+type Column struct {
+	Name     string `json:"name"`
+	Type     string `json:"type"`
+	Nullable bool   `json:"nullable"` // true when absent
+	Comment  string `json:"comment,omitempty"`
+}
+
+// Field gives the column as an Arrow field. A column of a parsed manifest has
+// a type that reads, so only hand-made columns give an error.
+func (c Column) Field() (arrow.Field, error) {
+	dt, err := coltype.Parse(c.Type)
+	if err != nil {
+		return arrow.Field{}, err
+	}
+	return coltype.Field{Path: []string{c.Name}, Type: dt, NotNull: !c.Nullable, Comment: c.Comment}.Arrow(), nil
+}
+
+// Output is one of several outputs of a function.
+type Output struct {
+	Dataset string   `json:"dataset"`
+	Mode    string   `json:"mode"`
+	Keys    []string `json:"keys,omitempty"`
+}
+
+// Rename is one column that the host carries around the guest.
+type Rename struct {
+	Input  string
+	Output string
+}
+
+// Passthrough is a JSON object from input name to output name that keeps its order.
+type Passthrough []Rename
+
+// MarshalJSON writes the object in order.
+func (p Passthrough) MarshalJSON() ([]byte, error) {
+	var b bytes.Buffer
+	b.WriteByte('{')
+	for i, r := range p {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		for j, s := range []string{r.Input, r.Output} {
+			text, err := json.Marshal(s)
+			if err != nil {
+				return nil, err
+			}
+			b.Write(text)
+			if j == 0 {
+				b.WriteByte(':')
+			}
+		}
+	}
+	b.WriteByte('}')
+	return b.Bytes(), nil
+}
+
+// Dataset is a dataset that the module declares.
+type Dataset struct {
+	Name            string            `json:"name"`
+	Type            string            `json:"type"`
+	Function        string            `json:"function,omitempty"`
+	Comment         string            `json:"comment,omitempty"`
+	Private         bool              `json:"private,omitempty"`
+	TableProperties map[string]string `json:"table_properties,omitempty"`
+	PartitionBy     []string          `json:"partition_by,omitempty"`
+	ClusterBy       []string          `json:"cluster_by,omitempty"`
+	Schema          []Column          `json:"schema,omitempty"`
+	Expectations    []Expectation     `json:"expectations,omitempty"`
+	OnRowError      string            `json:"on_row_error,omitempty"`
+	Format          string            `json:"format,omitempty"`
+	Options         map[string]string `json:"options,omitempty"`
+}
+
+// Expectation is a rule on the rows of a dataset.
+type Expectation struct {
+	Name        string `json:"name"`
+	Condition   string `json:"condition"`
+	OnViolation string `json:"on_violation"` // warn when absent
+	Null        string `json:"null"`         // violate when absent
+}
+
+// Flow is a flow into a dataset of this or another module.
+type Flow struct {
+	Name       string `json:"name,omitempty"` // the target's name when absent
+	Type       string `json:"type"`
+	Target     string `json:"target"`
+	Function   string `json:"function,omitempty"`
+	Source     string `json:"source,omitempty"`
+	Once       bool   `json:"once,omitempty"`
+	OnRowError string `json:"on_row_error,omitempty"`
+
+	Keys                         []string `json:"keys,omitempty"`
+	SequenceBy                   string   `json:"sequence_by,omitempty"`
+	ApplyAsDeletes               string   `json:"apply_as_deletes,omitempty"`
+	ApplyAsTruncates             string   `json:"apply_as_truncates,omitempty"`
+	IgnoreNullUpdates            bool     `json:"ignore_null_updates,omitempty"`
+	ColumnList                   []string `json:"column_list,omitempty"`
+	ExceptColumnList             []string `json:"except_column_list,omitempty"`
+	StoredAsSCDType              int      `json:"stored_as_scd_type,omitempty"` // 1 when absent in an AUTO CDC flow
+	TrackHistoryColumnList       []string `json:"track_history_column_list,omitempty"`
+	TrackHistoryExceptColumnList []string `json:"track_history_except_column_list,omitempty"`
+}
+
+// Function finds a function by name and gives its number.
+func (m *Manifest) Function(name string) (*Function, int, bool) {
+	for i := range m.Functions {
+		if m.Functions[i].Name == name {
+			return &m.Functions[i], i, true
+		}
+	}
+	return nil, -1, false
+}
+
+// Granted reports whether a list of keys or prefix.* covers the key.
+func Granted(list []string, key string) bool {
+	for _, g := range list {
+		if g == key || g == "*" || strings.HasSuffix(g, ".*") && strings.HasPrefix(key, g[:len(g)-1]) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,2 @@
+// Package plugin loads WebAssembly modules and runs their dataset functions.
+package plugin
