@@ -1,0 +1,111 @@
+package scaffold
+
+import (
+	_ "embed"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// The ECB's euro reference rates of some days, as the ECB publishes them
+// (source: ECB; free to reuse with the source named).
+var (
+	//go:embed sample/ecb_2026-04-09.csv
+	ratesFirst string
+	//go:embed sample/ecb_2026-04-13.csv
+	ratesLater string
+)
+
+// addLanding adds the demo's landing files, and below later/ those that the
+// demo drops afterwards: a late file, one with a new column, a broken one.
+func addLanding(out map[string][]byte) {
+	const perDay = 40
+	for day := range 3 {
+		date := firstDay.AddDate(0, 0, day)
+		for n := range perDay {
+			o := order{number: day*perDay + n, placed: date.Add(time.Duration(6*3600+n*977) * time.Second)}
+			out["landing/shop_order/"+o.fileName()] = o.document()
+		}
+		out[sapFile("landing", date)] = sapChanges(day*60, 60, date)
+	}
+	out["landing/ecb_rates/eurofxref_2026-04-09.csv"] = []byte(ratesFirst)
+
+	// Sorts before every file that has been read, in its folder too.
+	late := order{number: 900, placed: firstDay.Add(3 * time.Hour)}
+	out["later/shop_order/"+late.fileName()] = late.document()
+	gift := order{number: 901, placed: firstDay.AddDate(0, 0, 3).Add(7 * time.Hour), giftNote: "Happy birthday!"}
+	out["later/shop_order/"+gift.fileName()] = gift.document()
+	broken := order{number: 902, placed: firstDay.AddDate(0, 0, 3).Add(8 * time.Hour)}
+	document := broken.document()
+	out["later/shop_order/"+broken.fileName()] = document[:len(document)*2/3]
+	out[sapFile("later", firstDay.AddDate(0, 0, 3))] = sapChanges(180, 20, firstDay.AddDate(0, 0, 3))
+	out["later/ecb_rates/eurofxref_2026-04-13.csv"] = []byte(ratesLater)
+}
+
+// firstDay is the day of the first orders; the sample of rates covers it.
+var firstDay = time.Date(2026, 4, 7, 0, 0, 0, 0, time.UTC)
+
+// order is one order of the webshop.
+type order struct {
+	number   int
+	placed   time.Time
+	giftNote string
+}
+
+func (o order) fileName() string {
+	return fmt.Sprintf("dt=%s/shop_order_%s_%04d.json", o.placed.Format("2006-01-02"), o.placed.Format("2006-01-02T15-04-05Z"), o.number)
+}
+
+// document gives the order as the shop writes it: one JSON object a file.
+// Every 23rd total is text that is no number, every 29th is negative.
+func (o order) document() []byte {
+	n := o.number
+	var items []string
+	total := 0
+	for i := range 1 + n%3 {
+		quantity, cents := 1+(n+i)%4, 499+(n*137+i*911)%9000
+		total += quantity * cents
+		items = append(items, fmt.Sprintf(`{"sku":"ZO%05d","quantity":%d,"unit_price":%s}`, 10000+(n*31+i*7)%500, quantity, amount(cents)))
+	}
+	totalText := amount(total)
+	switch {
+	case n%23 == 7:
+		totalText = `"on request"`
+	case n%29 == 3:
+		totalText = "-" + totalText
+	}
+	gift := ""
+	if o.giftNote != "" {
+		gift = fmt.Sprintf(`,"gift_note":%q`, o.giftNote)
+	}
+	return fmt.Appendf(nil, `{"order_id":"W-%06d","order_ts":"%s","status":"%s","currency":"%s","total_amount":%s,"customer":{"id":"C-%04d","country":"%s"},"items":[%s]%s}`+"\n",
+		100000+n, o.placed.Format("2006-01-02T15:04:05Z"), pick(n, "paid", "paid", "shipped", "completed", "cancelled"), pick(n/2, "EUR", "USD", "GBP", "CHF", "JPY"),
+		totalText, n%37, pick(n, "DE", "AT", "CH", "US", "GB", "JP"), strings.Join(items, ","), gift)
+}
+
+func sapFile(below string, date time.Time) string {
+	return fmt.Sprintf("%s/sap_vbap/dt=%s/sap_vbap_%s.csv", below, date.Format("2006-01-02"), date.Format("20060102"))
+}
+
+// sapChanges gives change records of order items (VBAP) as CSV. Some cannot be
+// converted: a currency that does not exist, a document from before the euro.
+func sapChanges(from, n int, date time.Time) []byte {
+	var b strings.Builder
+	b.WriteString("VBELN,POSNR,NETWR,WAERK,ERDAT,change_type,change_seq\n")
+	for i := from; i < from+n; i++ {
+		currency, documentDate := pick(i, "EUR", "USD", "GBP", "JPY", "CHF", "PLN", "HUF"), date
+		switch {
+		case i%41 == 5:
+			currency = "XTS"
+		case i%53 == 9:
+			documentDate = time.Date(1998, 12, 31, 0, 0, 0, 0, time.UTC)
+		}
+		fmt.Fprintf(&b, "%010d,%06d,%s,%s,%s,%s,%d\n", 4700000+i/3, 10*(1+i%3), amount(1999+(i*7919)%250000), currency,
+			documentDate.Format("2006-01-02"), pick(i, "I", "I", "I", "U"), i+1)
+	}
+	return []byte(b.String())
+}
+
+func amount(cents int) string { return fmt.Sprintf("%d.%02d", cents/100, cents%100) }
+
+func pick(n int, from ...string) string { return from[n%len(from)] }

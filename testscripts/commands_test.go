@@ -1,0 +1,133 @@
+package testscripts
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// landing DIR N [FROM] writes N order documents, one a file, numbered from FROM (0).
+func cmdLanding(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 || len(args) > 3 {
+		ts.Fatalf("usage: landing DIR N [FROM]")
+	}
+	n, err := strconv.Atoi(args[1])
+	ts.Check(err)
+	from := 0
+	if len(args) == 3 {
+		from, err = strconv.Atoi(args[2])
+		ts.Check(err)
+	}
+	ts.Check(writeOrders(ts.MkAbs(args[0]), from, n))
+}
+
+// writeOrders writes documents like {"id":7,"amount":7.50,"city":"c1"}.
+func writeOrders(dir string, from, n int) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	for i := from; i < from+n; i++ {
+		text := fmt.Sprintf(`{"id":%d,"amount":%d.50,"city":"c%d"}`+"\n", i, i%100, i%3)
+		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("order_%06d.json", i)), []byte(text), 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// rows SQL WANT… runs a query and compares its rows, as CSV without header, with the arguments.
+func cmdRows(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) < 1 {
+		ts.Fatalf("usage: rows SQL [ROW…]")
+	}
+	ts.Check(ts.Exec("weir", "query", args[0], "--output", "csv"))
+	got := strings.Split(strings.TrimRight(ts.ReadFile("stdout"), "\n"), "\n")[1:]
+	if slices.Equal(got, args[1:]) == neg {
+		ts.Fatalf("%s\ngot:\n%s\nwant:\n%s", args[0], strings.Join(got, "\n"), strings.Join(args[1:], "\n"))
+	}
+}
+
+// lines N [FILE] checks the number of lines of the last standard output, or of a file.
+func cmdLines(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) != 2 {
+		ts.Fatalf("usage: lines N FILE (stdout for the last output)")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	got := strings.Count(ts.ReadFile(args[1]), "\n")
+	if (got == want) == neg {
+		ts.Fatalf("%s has %d lines", args[1], got)
+	}
+}
+
+// jsonl FILE WHERE FIELD=VALUE… finds in JSON lines (stdout for the last
+// output) the one line in which WHERE (FIELD=VALUE, comma-separated) holds,
+// and checks its fields. A field may be a path: error.code.
+func cmdJSONLines(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) < 2 {
+		ts.Fatalf("usage: jsonl FILE FIELD=VALUE[,FIELD=VALUE] FIELD=VALUE…")
+	}
+	var found []map[string]any
+	for _, line := range strings.Split(strings.TrimSpace(ts.ReadFile(args[0])), "\n") {
+		if line == "" {
+			continue
+		}
+		dec := json.NewDecoder(strings.NewReader(line))
+		dec.UseNumber()
+		var v map[string]any
+		if err := dec.Decode(&v); err != nil {
+			ts.Fatalf("not a JSON object: %q: %v", line, err)
+		}
+		if !slices.ContainsFunc(strings.Split(args[1], ","), func(w string) bool { return !holds(v, w) }) {
+			found = append(found, v)
+		}
+	}
+	if neg {
+		if len(found) > 0 {
+			ts.Fatalf("%d lines match %s", len(found), args[1])
+		}
+		return
+	}
+	if len(found) != 1 {
+		ts.Fatalf("%d lines match %s, not one", len(found), args[1])
+	}
+	for _, want := range args[2:] {
+		if !holds(found[0], want) {
+			ts.Fatalf("%s does not hold in %v", want, found[0])
+		}
+	}
+}
+
+func holds(v map[string]any, fieldValue string) bool {
+	field, want, ok := strings.Cut(fieldValue, "=")
+	if !ok {
+		return false
+	}
+	var at any = v
+	for name := range strings.SplitSeq(field, ".") {
+		object, ok := at.(map[string]any)
+		if !ok {
+			return false
+		}
+		at = object[name]
+	}
+	return fmt.Sprint(at) == want
+}
+
+// append FILE TEXT appends TEXT, in which \n is a line's end.
+func cmdAppend(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: append FILE TEXT")
+	}
+	f, err := os.OpenFile(ts.MkAbs(args[0]), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	ts.Check(err)
+	_, err = f.WriteString(strings.ReplaceAll(args[1], `\n`, "\n"))
+	ts.Check(err)
+	ts.Check(f.Close())
+}
