@@ -1,0 +1,50 @@
+#!/usr/bin/env bash
+# Compares the tables that weir wrote with what independent engines read.
+#   run.sh light   the Python package deltalake (delta-rs)
+#   run.sh full    the npm package chdb (ClickHouse) too, when npm is there
+# Expects a built build/weir and a demo that ran in build/demo.
+set -euo pipefail
+mode=${1:-light}
+here=$(cd "$(dirname "$0")" && pwd)
+root=$(cd "$here/../.." && pwd)
+work=$root/build/interop
+mkdir -p "$work"
+
+if [ ! -x "$work/venv/bin/python" ] || ! cmp -s "$here/requirements.txt" "$work/venv/installed.txt"; then
+  if ! command -v python3 >/dev/null || ! python3 -m venv "$work/venv" || ! "$work/venv/bin/pip" install -q -r "$here/requirements.txt"; then
+    rm -rf "$work/venv"
+    # A machine without the engine has proved nothing: in CI that is a failure.
+    echo "interop: SKIPPED: python3 with venv and a package registry are needed" >&2
+    [ "${CI:-}" = true ] && exit 1
+    exit 0
+  fi
+  cp "$here/requirements.txt" "$work/venv/installed.txt"
+fi
+
+# A project with what the demo lacks: every type, partitions, more commits than
+# between two checkpoints, a column that comes later, a replaced table.
+rm -rf "$work/project"
+mkdir -p "$work/project/landing"
+cp "$here"/project/weir.yaml "$here"/project/tables.sql "$work/project/"
+"$work/venv/bin/python" "$here/landing.py" "$work/project/landing" 0 13
+(cd "$work/project" && "$root/build/weir" run >/dev/null)
+"$work/venv/bin/python" "$here/landing.py" "$work/project/landing" 13 15 --new-column
+(cd "$work/project" && "$root/build/weir" run >/dev/null && "$root/build/weir" run --full-refresh dev.typed.replaced >/dev/null)
+
+engines=deltalake
+if [ "$mode" = full ]; then
+  if command -v npm >/dev/null; then
+    mkdir -p "$work/node"
+    cp "$here/package.json" "$here/chdb.mjs" "$work/node/"
+    if (cd "$work/node" && npm install --silent --no-audit --no-fund >/dev/null 2>&1); then
+      engines=deltalake,chdb
+    else
+      echo "interop: SKIPPED chdb: npm could not install it" >&2
+    fi
+  else
+    echo "interop: SKIPPED chdb: npm is not here" >&2
+  fi
+fi
+for project in "$root/build/demo" "$work/project"; do
+  "$work/venv/bin/python" "$here/compare.py" --weir "$root/build/weir" --project "$project" --engines "$engines" --node "$work/node"
+done
