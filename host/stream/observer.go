@@ -41,7 +41,7 @@ type Progress struct {
 	Bytes         int64
 	Backlog       Backlog // what is captured and not yet in a committed batch
 	Metrics       Metrics
-	Expectations  []expect.Counts
+	Expectations  []expect.RuleCounts
 	NewColumns    []string
 	TargetVersion int64
 	Recovered     bool // the target had the batch already; only its entry was missing
@@ -80,7 +80,7 @@ type Result struct {
 	Recovered     int64 // of Batches, those the target had already
 	Retries       int64
 	Metrics       Metrics
-	Expectations  []expect.Counts
+	Expectations  []expect.RuleCounts
 	NewColumns    []string
 	TargetVersion int64 // -1 when nothing was committed
 }

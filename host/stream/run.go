@@ -2,12 +2,281 @@ package stream
 
 import (
 	"context"
+	"errors"
+	"slices"
+	"time"
 
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"github.com/weir-data/weir/host/delta"
+	"github.com/weir-data/weir/host/expect"
+	"github.com/weir-data/weir/host/failpoint"
 	"github.com/weir-data/weir/host/fault"
 )
 
+var (
+	fpBeforeOffset  = failpoint.New("stream.before_offset")
+	fpOffsetWritten = failpoint.New("stream.offset_written")
+)
+
 // Run takes everything the source holds now through the flow, batch by batch,
-// and returns when nothing of it is left. obs may be nil.
+// and returns when nothing of it is left. What arrives meanwhile waits for the
+// next run. obs may be nil. The result is good as far as it goes when there is
+// an error, too.
 func Run(ctx context.Context, f *Flow, obs Observer) (Result, error) {
-	return Result{}, fault.New("NOT_SUPPORTED", "being written")
+	res := Result{TargetVersion: -1}
+	err := f.run(ctx, obs, &res)
+	return res, fault.Place(err, "FLOW_FAILED", fault.Where{Dataset: f.Dataset, Flow: f.Name})
+}
+
+// run is the state of one Run.
+type run struct {
+	flow     *Flow
+	mem      memory.Allocator
+	obs      Observer
+	res      *Result
+	ck       *checkpoint
+	versions *schemaVersions // nil when the source's schema is not inferred
+	left     backlog
+}
+
+func (f *Flow) run(ctx context.Context, obs Observer, res *Result) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fault.New("INTERNAL_ERROR", "the batch loop panicked: %v", p)
+		}
+	}()
+	if err := f.check(); err != nil {
+		return err
+	}
+	r := &run{flow: f, mem: f.Alloc, obs: obs, res: res}
+	if r.mem == nil {
+		r.mem = memory.DefaultAllocator
+	}
+	if err := r.open(ctx); err != nil {
+		return err
+	}
+	if r.left, err = r.look(ctx); err != nil {
+		return err
+	}
+	for {
+		if r.ck.planned == r.ck.committed {
+			more, err := r.planNext(ctx)
+			if err != nil {
+				return err
+			}
+			if !more {
+				break
+			}
+		}
+		if err := r.commitNext(ctx); err != nil {
+			return err
+		}
+	}
+	return r.ensureTarget(ctx)
+}
+
+// check refuses a flow that could not be run to its end.
+func (f *Flow) check() error {
+	switch f.OnRowError {
+	case "", FailOnRowError, SkipRowErrors, QuarantineRowErrors:
+	default:
+		return fault.New("INVALID_FLOW", "on_row_error is %q", f.OnRowError).WithHint("Use fail, skip or quarantine")
+	}
+	quarantines := f.OnRowError == QuarantineRowErrors ||
+		slices.ContainsFunc(f.Rules, func(r expect.Rule) bool { return r.Action == expect.Quarantine })
+	switch {
+	case quarantines && f.Quarantine == nil:
+		return fault.New("INVALID_FLOW", "the flow quarantines rows and has no table for them")
+	case f.Source == nil, f.Target.Table == nil, f.Checkpoint == nil, f.Pipeline == "", f.Dataset == "", f.Name == "":
+		return fault.New("INVALID_FLOW", "a flow needs a source, a target, a checkpoint and its names")
+	case f.Source.kind() == filesKind && f.Schemas == nil:
+		return fault.New("INVALID_FLOW", "a flow of files needs a schema location")
+	}
+	return nil
+}
+
+// open finds the generation to go on with, or makes one, and checks that its
+// logs fit the target.
+func (r *run) open(ctx context.Context) error {
+	f := r.flow
+	target, err := snapshot(ctx, f.Target.Table)
+	if err != nil {
+		return err
+	}
+	gen, ok, err := newestGeneration(ctx, f.Checkpoint)
+	if err != nil {
+		return err
+	}
+	if !ok && !f.FullRefresh {
+		if err := guardMissingCheckpoint(f, target); err != nil {
+			return err
+		}
+	}
+	if !ok || f.FullRefresh {
+		next := 0
+		if ok {
+			next = gen.Generation + 1
+		} else {
+			// Generation numbers that the table has seen are used up, also when
+			// the checkpoint that knew them is gone.
+			next = newestInTable(target, f.flowID()) + 1
+		}
+		gen = generation{Format: 1, Generation: next, AppID: f.appID(next), Replace: f.FullRefresh, UpdateID: f.UpdateID, Created: f.now()}
+		if err := createGeneration(ctx, f.Checkpoint, gen); err != nil {
+			return err
+		}
+	}
+	if gen.AppID != f.appID(gen.Generation) {
+		return fault.New("CHECKPOINT_SHARED", "the checkpoint belongs to %s", gen.AppID).
+			WithHint("A checkpoint serves one flow: give this one another place, or run a full refresh after moving it")
+	}
+	r.res.Generation, r.res.FlowID = gen.Generation, gen.AppID
+	if r.ck, err = loadCheckpoint(ctx, f.Checkpoint, gen); err != nil {
+		return err
+	}
+	if err := guardTarget(ctx, r.ck, target); err != nil {
+		return err
+	}
+	if f.Source.kind() == filesKind {
+		if r.versions, err = openSchemas(ctx, f.Schemas, f.flowID(), gen.Generation); err != nil {
+			return err
+		}
+	}
+	return guardSchemas(ctx, r.ck, r.versions)
+}
+
+// look captures what the source holds.
+func (r *run) look(ctx context.Context) (backlog, error) {
+	if r.ck.planned >= 0 {
+		last, err := r.ck.offset(ctx, r.ck.planned)
+		if err != nil {
+			return nil, err
+		}
+		if kind := r.flow.Source.kind(); last.Source.Kind != kind {
+			return nil, sourceKindChanged(last.Source.Kind, kind)
+		}
+	}
+	start := time.Now()
+	left, err := r.flow.Source.capture(ctx, r.ck)
+	if err != nil {
+		return nil, err
+	}
+	r.tell(Progress{Kind: ListingDone, Backlog: left.left(), Took: time.Since(start)})
+	return left, nil
+}
+
+// planNext writes the offset entry of the next batch, if there is something
+// to read, or if a full refresh still has to replace the old rows.
+func (r *run) planNext(ctx context.Context) (bool, error) {
+	off, err := r.left.next(ctx)
+	if err != nil {
+		return false, err
+	}
+	if off == nil {
+		if r.ck.planned >= 0 || !r.ck.gen.Replace {
+			return false, nil
+		}
+		if off, err = r.flow.Source.empty(ctx, r.ck); err != nil {
+			return false, err
+		}
+	}
+	e := &offsetEntry{Format: 1, Batch: r.ck.planned + 1, Timestamp: r.flow.now(), UpdateID: r.flow.UpdateID, TaskBytes: defaultTaskBytes, Source: *off}
+	if r.versions != nil {
+		if v := r.versions.at(e.Batch); v != nil {
+			e.SchemaVersion = &v.Version
+		}
+	}
+	if r.ck.planned >= 0 {
+		// Batch timestamps never go back, whatever the clock does.
+		last, err := r.ck.offset(ctx, r.ck.planned)
+		if err != nil {
+			return false, err
+		}
+		if e.Timestamp.Before(last.Timestamp) {
+			e.Timestamp = last.Timestamp
+		}
+	}
+	if e.Side, err = r.pinSide(ctx); err != nil {
+		return false, err
+	}
+	fpBeforeOffset.Hit()
+	if err := r.ck.plan(ctx, e); err != nil {
+		return false, err
+	}
+	fpOffsetWritten.Hit()
+	return true, nil
+}
+
+// pinSide gives the versions of the side inputs as they are now.
+func (r *run) pinSide(ctx context.Context) (map[string]TableVersion, error) {
+	if len(r.flow.Side) == 0 {
+		return nil, nil
+	}
+	pins := map[string]TableVersion{}
+	for name, table := range r.flow.Side {
+		snap, err := table.Snapshot(ctx)
+		if err != nil {
+			return nil, fault.Place(err, "DELTA_SOURCE_UNAVAILABLE", fault.Where{Dataset: name})
+		}
+		pins[name] = TableVersion{TableID: snap.Metadata().ID, Version: snap.Version()}
+	}
+	return pins, nil
+}
+
+// commitNext brings the planned batch into the target, trying again as often
+// as the flow allows when another try can help.
+func (r *run) commitNext(ctx context.Context) error {
+	for number := 0; ; number++ {
+		err := r.runBatch(ctx, r.ck.planned, number)
+		if err == nil || ctx.Err() != nil || !retryHelps(err) || number >= r.flow.MaxRetries {
+			return err
+		}
+		r.res.Retries++
+		r.tell(Progress{Kind: BatchRetried, Batch: r.ck.planned, Attempt: number, Err: err})
+	}
+}
+
+func retryHelps(err error) bool {
+	var recorded *recordedError
+	var coded *fault.Error
+	return errors.As(err, &recorded) || errors.As(err, &coded) && coded.Retry
+}
+
+// ensureTarget makes the table of a flow whose source has had nothing yet, so
+// that others can read from it.
+func (r *run) ensureTarget(ctx context.Context) error {
+	target, err := snapshot(ctx, r.flow.Target.Table)
+	if err != nil || target != nil {
+		return err
+	}
+	schema, err := r.flow.Source.schema(ctx, r.versions, 0, nil)
+	if err != nil {
+		return err
+	}
+	columns, err := r.flow.flowSchema(ctx, schema.arrow)
+	if err != nil {
+		return err
+	}
+	t := r.flow.Target
+	res, err := t.Table.Commit(ctx, delta.Commit{
+		Operation: "CREATE TABLE", Parameters: map[string]any{}, EngineInfo: engineInfo, Schema: columns,
+		PartitionBy: t.PartitionBy, ClusterBy: t.ClusterBy, Properties: t.Properties, Name: t.Name, Comment: t.Comment,
+		Timestamp: r.flow.now(),
+	})
+	if err == nil {
+		r.res.TargetVersion = res.Version
+	}
+	return err
+}
+
+func (r *run) tell(p Progress) {
+	if r.obs == nil {
+		return
+	}
+	p.Dataset, p.Flow, p.FlowID = r.flow.Dataset, r.flow.Name, r.res.FlowID
+	if r.left != nil && p.Kind != ListingDone {
+		p.Backlog = r.left.left()
+	}
+	r.obs.Observe(p)
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/weir-data/weir/host/delta"
+	"github.com/weir-data/weir/host/fault"
 	"github.com/weir-data/weir/host/ingest"
 )
 
@@ -15,16 +16,26 @@ import (
 type Source interface {
 	// kind is the word for the source in offset entries.
 	kind() string
-	// capture looks at what the source holds now beyond what ck's offset log
+	// capture looks at what the source holds now beyond what the offset log
 	// names. Later batches of the same run take from this and nothing newer.
 	capture(ctx context.Context, ck *checkpoint) (backlog, error)
-	// schema gives the columns a batch is read with. record stores a new
-	// version of an inferred schema; batch is who makes it.
+	// empty gives the offset of a batch that reads nothing and moves nothing on.
+	empty(ctx context.Context, ck *checkpoint) (*sourceOffset, error)
+	// schema gives the columns a batch is read with, and records the first
+	// version of an inferred schema as made by the batch. off is nil when there
+	// is no batch and only the columns are asked for.
 	schema(ctx context.Context, versions *schemaVersions, batch int64, off *sourceOffset) (readSchema, error)
-	// split makes the shares of the tasks. It depends on nothing but off.
-	split(ctx context.Context, off *sourceOffset) ([]Input, error)
+	// split makes the shares of the tasks. It depends on nothing but its arguments.
+	split(ctx context.Context, off *sourceOffset, taskBytes int64) ([]Input, error)
 	// read decodes one share. The rows carry host/relation's hidden columns.
 	read(ctx context.Context, in Input, schema readSchema, mem memory.Allocator) (sourceReader, error)
+}
+
+// evolving is a source whose schema can grow.
+type evolving interface {
+	// evolve looks at a whole batch for columns that the schema lacks; nil when
+	// there are none.
+	evolve(ctx context.Context, off *sourceOffset, schema readSchema, mem memory.Allocator) (*ingest.UnknownFieldError, error)
 }
 
 // backlog is what a run found in its source and has not put in a batch yet.
@@ -38,32 +49,36 @@ type backlog interface {
 type readSchema struct {
 	arrow   *arrow.Schema
 	files   *ingest.Schema // of a file source
-	version int            // of the schema store, 0 when not from there
+	version int            // of files
 }
 
-// sourceReader is a decoded share. Counts and places are known at its end.
+// sourceReader is a decoded share.
 type sourceReader interface {
 	array.RecordReader
+	// counts is complete at the end of the rows.
 	counts() sourceCounts
-	// locate says in words where the row of that ordinal came from.
-	locate(row int64) string
+	// locate says where the row of that ordinal came from, place says it in words.
+	locate(row int64) fault.Where
+	place(row int64) string
 }
 
 type sourceCounts struct {
-	rescued, malformed int64
-	files              []fileOutcome // those that were not simply read
+	rows, rescued, malformed int64
+	files                    []fileOutcome // those that were not simply read
+	// starts is the ordinal of the first row of each file, nil when not known.
+	starts []int64
 }
 
 // fileOutcome is how one file of a batch ended.
 type fileOutcome struct {
-	Path  string    `json:"path"`
+	Path  string         `json:"path"`
 	State IngestionState `json:"state"`
 }
 
 // Input is the share of a batch that one task reads.
 type Input struct {
-	Files []ingest.File `json:"files,omitempty"`
-	Table *TableInput   `json:"table,omitempty"`
+	Files []InputFile `json:"files,omitempty"`
+	Table *TableInput `json:"table,omitempty"`
 }
 
 // TableInput is the share of a Delta source: files of the table, read with the

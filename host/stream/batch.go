@@ -1,0 +1,392 @@
+package stream
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strconv"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/weir-data/weir/host/delta"
+	"github.com/weir-data/weir/host/expect"
+	"github.com/weir-data/weir/host/failpoint"
+	"github.com/weir-data/weir/host/fault"
+	"github.com/weir-data/weir/host/ingest"
+)
+
+var (
+	fpDataWritten         = failpoint.New("stream.data_written")
+	fpQuarantineCommitted = failpoint.New("stream.quarantine_committed")
+	fpBeforeTargetCommit  = failpoint.New("stream.before_target_commit")
+	fpTargetCommitted     = failpoint.New("stream.target_committed")
+	fpCommitWritten       = failpoint.New("stream.commit_written")
+)
+
+const (
+	engineInfo = "weir"
+	// fullRefreshKey marks a commit that replaced all rows, for streams that
+	// read from the table.
+	fullRefreshKey = "weir.fullRefresh"
+)
+
+// attempt is one try at a batch that is in the offset log.
+type attempt struct {
+	*run
+	entry  *offsetEntry
+	number int
+
+	target  *delta.Snapshot // nil: there is no table yet
+	schema  readSchema
+	output  outputSchema
+	replace bool
+	result  taskResult // of all tasks together
+}
+
+// runBatch takes batch n, which is in the offset log, into the target and
+// writes its commit entry.
+func (r *run) runBatch(ctx context.Context, n int64, number int) error {
+	entry, err := r.ck.offset(ctx, n)
+	if err != nil {
+		return err
+	}
+	a := &attempt{run: r, entry: entry, number: number}
+	if a.target, err = snapshot(ctx, r.flow.Target.Table); err != nil {
+		return err
+	}
+	if v, ok := txn(a.target, r.ck.gen.AppID); ok && v >= n {
+		return a.recover(ctx)
+	}
+	a.replace = n == 0 && r.ck.gen.Replace
+	files, bytes := entry.Source.size()
+	r.tell(Progress{Kind: BatchStarted, Batch: n, Attempt: number, Timestamp: entry.Timestamp, Files: files, Bytes: bytes})
+	if err := a.plan(ctx); err != nil {
+		return err
+	}
+	if err := a.work(ctx); err != nil {
+		return a.evolved(ctx, err)
+	}
+	fpDataWritten.Hit()
+	if err := a.commitQuarantine(ctx); err != nil {
+		return err
+	}
+	fpBeforeTargetCommit.Hit()
+	out := a.outcome()
+	version, err := a.commitTarget(ctx, out)
+	var already *delta.AlreadyCommitted
+	if errors.As(err, &already) {
+		return a.recover(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	fpTargetCommitted.Hit()
+	return a.finish(ctx, out, version, false)
+}
+
+// snapshot gives a table as it is, nil when there is none.
+func snapshot(ctx context.Context, t *delta.Table) (*delta.Snapshot, error) {
+	snap, err := t.Snapshot(ctx)
+	if fault.CodeOf(err) == "DELTA_TABLE_NOT_FOUND" {
+		return nil, nil
+	}
+	return snap, err
+}
+
+func txn(snap *delta.Snapshot, appID string) (int64, bool) {
+	if snap == nil {
+		return 0, false
+	}
+	return snap.Txn(appID)
+}
+
+// plan works out the columns the batch reads and writes.
+func (a *attempt) plan(ctx context.Context) (err error) {
+	if len(a.entry.Source.Files) == 0 && a.entry.Source.Kind == filesKind && a.target != nil {
+		// A full refresh of an empty source takes rows away and leaves the
+		// columns, unless they are known without a file.
+		if a.schema, err = a.flow.Source.schema(ctx, a.versions, a.entry.Batch, nil); err != nil {
+			a.output.file = a.target.Schema()
+			return nil
+		}
+	} else if a.schema, err = a.flow.Source.schema(ctx, a.versions, a.entry.Batch, &a.entry.Source); err != nil {
+		return err
+	}
+	columns, err := a.flow.flowSchema(ctx, a.schema.arrow)
+	if err != nil {
+		return err
+	}
+	a.output, err = planOutput(a.target, columns, a.replace)
+	return err
+}
+
+// work runs the tasks and gathers what they leave.
+func (a *attempt) work(ctx context.Context) error {
+	inputs, err := a.flow.Source.split(ctx, &a.entry.Source, a.entry.TaskBytes)
+	if err != nil {
+		return err
+	}
+	runner := &taskRunner{flow: a.flow, mem: a.mem, schema: a.schema, output: a.output, target: a.target}
+	if a.replace {
+		runner.target = nil
+	}
+	if a.flow.Quarantine != nil {
+		if runner.quarantine, err = snapshot(ctx, a.flow.Quarantine); err != nil {
+			return err
+		}
+	}
+	results := make([]taskResult, len(inputs))
+	var mu sync.Mutex
+	var unknown error // a task that met new columns lets the others go on
+	group, gctx := errgroup.WithContext(ctx)
+	group.SetLimit(max(a.flow.Parallel, 1))
+	for i, in := range inputs {
+		group.Go(func() error {
+			t := a.task(i, in)
+			res, err := runner.run(gctx, t)
+			if err == nil {
+				results[i] = res
+				return nil
+			}
+			err = taskError(err, t)
+			var fields *ingest.UnknownFieldError
+			if !errors.As(err, &fields) {
+				return err
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			if unknown == nil {
+				unknown = err
+			}
+			return nil
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	if unknown != nil {
+		return unknown
+	}
+	for _, res := range results {
+		a.result.adds = append(a.result.adds, res.adds...)
+		a.result.refused = append(a.result.refused, res.refused...)
+		a.result.files = append(a.result.files, res.files...)
+		a.result.rules = addRules(a.result.rules, res.rules)
+		a.result.metrics.add(res.metrics)
+	}
+	for _, in := range inputs {
+		files, bytes := in.size()
+		a.result.metrics.InputFiles += files
+		a.result.metrics.InputBytes += bytes
+	}
+	sortOutcomes(a.result.files)
+	return nil
+}
+
+func (in Input) size() (files, bytes int64) {
+	for _, f := range in.Files {
+		bytes += max(f.Size, 0)
+	}
+	files = int64(len(in.Files))
+	if in.Table != nil {
+		files += int64(len(in.Table.Adds))
+		for _, f := range in.Table.Adds {
+			bytes += f.Size
+		}
+	}
+	return files, bytes
+}
+
+func (a *attempt) task(i int, in Input) *Task {
+	return &Task{
+		Dataset: a.flow.Dataset, Flow: a.flow.Name, Pipeline: a.flow.Pipeline, UpdateID: a.flow.UpdateID,
+		Generation: a.ck.gen.Generation, Batch: a.entry.Batch, Index: i, Attempt: a.number,
+		Timestamp: a.entry.Timestamp, FullRefresh: a.replace, SchemaVersion: a.schema.version,
+		Input: in, Side: a.entry.Side,
+	}
+}
+
+// evolved records the columns that a batch has and its schema lacks, and hands
+// the error on: the next attempt reads with them.
+func (a *attempt) evolved(ctx context.Context, err error) error {
+	var fields *ingest.UnknownFieldError
+	src, ok := a.flow.Source.(evolving)
+	if !ok || !errors.As(err, &fields) {
+		return err
+	}
+	if inputs, serr := a.flow.Source.split(ctx, &a.entry.Source, a.entry.TaskBytes); serr != nil {
+		return errors.Join(serr, err)
+	} else if len(inputs) > 1 {
+		// Each task saw its own files only.
+		whole, rerr := src.evolve(ctx, &a.entry.Source, a.schema, a.mem)
+		if rerr != nil {
+			return rerr
+		}
+		if whole != nil {
+			fields = whole
+		}
+	}
+	if fields.Evolved == nil {
+		return err // the mode stops at new columns and records nothing
+	}
+	if _, err := a.versions.record(ctx, fields.Evolved, a.entry.Batch); err != nil {
+		return err
+	}
+	var names []string
+	for _, f := range fields.Fields {
+		names = append(names, f.Name)
+	}
+	a.res.NewColumns = append(a.res.NewColumns, names...)
+	a.tell(Progress{Kind: SchemaEvolved, Batch: a.entry.Batch, Attempt: a.number, NewColumns: names})
+	return &recordedError{fields}
+}
+
+// recordedError says that the new columns are recorded and trying again helps.
+type recordedError struct{ *ingest.UnknownFieldError }
+
+func (e *recordedError) Unwrap() error { return e.UnknownFieldError }
+
+// outcome sums the batch up for the logs.
+func (a *attempt) outcome() outcome {
+	o := outcome{Metrics: a.result.metrics, Expectations: ruleRecords(a.result.rules), Files: a.result.files}
+	if a.schema.files != nil {
+		v := a.schema.version
+		o.SchemaVersion = &v
+	}
+	return o
+}
+
+// commitQuarantine commits the refused rows. The first batch of a full refresh
+// takes away those of the generation before, whether it has any itself.
+func (a *attempt) commitQuarantine(ctx context.Context) error {
+	table := a.flow.Quarantine
+	if table == nil {
+		return nil
+	}
+	snap, err := snapshot(ctx, table)
+	if err != nil {
+		return err
+	}
+	if len(a.result.refused) == 0 && (!a.replace || snap == nil) {
+		return nil
+	}
+	c := a.commit(snap, a.result.refused)
+	if snap == nil {
+		c.Schema = expect.QuarantineSchema()
+		c.Comment = "rows that " + a.flow.Dataset + " refused"
+	}
+	c.ReplaceAll = a.replace && snap != nil
+	_, err = table.Commit(ctx, c)
+	var already *delta.AlreadyCommitted
+	if err != nil && !errors.As(err, &already) {
+		return err
+	}
+	fpQuarantineCommitted.Hit()
+	return nil
+}
+
+// commitTarget is the commit point of the batch.
+func (a *attempt) commitTarget(ctx context.Context, out outcome) (int64, error) {
+	text, err := out.encode()
+	if err != nil {
+		return 0, fault.Wrap(err, "INTERNAL_ERROR", "cannot encode the outcome of batch %d", a.entry.Batch)
+	}
+	c := a.commit(a.target, a.result.adds)
+	c.Parameters[outcomeKey] = text
+	c.Schema = a.output.table
+	c.ReplaceAll = a.replace && a.target != nil
+	if a.target == nil || a.replace {
+		t := a.flow.Target
+		c.PartitionBy, c.ClusterBy, c.Properties, c.Name, c.Comment = t.PartitionBy, t.ClusterBy, t.Properties, t.Name, t.Comment
+	}
+	if c.ReplaceAll {
+		c.Parameters[fullRefreshKey] = "true"
+	}
+	res, err := a.flow.Target.Table.Commit(ctx, c)
+	return res.Version, err
+}
+
+// commit is what both commits of a batch share.
+func (a *attempt) commit(snap *delta.Snapshot, adds []delta.AddFile) delta.Commit {
+	return delta.Commit{
+		Read:       snap,
+		Operation:  "STREAMING UPDATE",
+		Parameters: map[string]any{"outputMode": "Append", "queryId": a.ck.gen.AppID, "epochId": strconv.FormatInt(a.entry.Batch, 10)},
+		EngineInfo: engineInfo,
+		Add:        adds,
+		Txn:        &delta.Txn{AppID: a.ck.gen.AppID, Version: a.entry.Batch},
+		Timestamp:  a.flow.now(),
+	}
+}
+
+// recover writes the commit entry of a batch that the target has already; what
+// the batch did is in the target's commit.
+func (a *attempt) recover(ctx context.Context) (err error) {
+	if a.target, err = snapshot(ctx, a.flow.Target.Table); err != nil {
+		return err
+	}
+	if a.target == nil {
+		return fault.New("TARGET_TABLE_MISSING", "the table vanished while it was written")
+	}
+	out, version, err := findOutcome(ctx, a.flow.Target.Table, a.target.Version(), a.ck.gen.AppID, a.entry.Batch)
+	if err != nil {
+		return err
+	}
+	return a.finish(ctx, out, version, true)
+}
+
+// findOutcome looks for the commit of a batch from the newest version back.
+func findOutcome(ctx context.Context, table *delta.Table, newest int64, appID string, batch int64) (outcome, int64, error) {
+	const step = 16
+	for high := newest; high >= 0; high -= step {
+		for entry, err := range table.Log(ctx, max(high-step+1, 0), high) {
+			if fault.CodeOf(err) == "DELTA_LOG_GAP" {
+				// The log was cleaned up beyond the commit: the rows are there, the figures are not.
+				return outcome{}, newest, nil
+			}
+			if err != nil {
+				return outcome{}, 0, err
+			}
+			mine := slices.ContainsFunc(entry.Txns, func(t delta.Txn) bool { return t.AppID == appID && t.Version == batch })
+			if !mine {
+				continue
+			}
+			if entry.CommitInfo != nil {
+				if out, ok := decodeOutcome(entry.CommitInfo.OperationParameters[outcomeKey]); ok {
+					return out, entry.Version, nil
+				}
+			}
+			return outcome{}, entry.Version, nil
+		}
+	}
+	return outcome{}, newest, nil
+}
+
+// finish writes the commit entry, after which the batch is history.
+func (a *attempt) finish(ctx context.Context, out outcome, version int64, recovered bool) error {
+	id := ""
+	if snap, err := snapshot(ctx, a.flow.Target.Table); err != nil {
+		return err
+	} else if snap != nil {
+		id = snap.Metadata().ID
+	}
+	e := &commitEntry{Format: 1, Batch: a.entry.Batch, Timestamp: a.flow.now(), UpdateID: a.flow.UpdateID, TableID: id, TargetVersion: version, outcome: out}
+	if err := a.ck.finish(ctx, e); err != nil {
+		return err
+	}
+	fpCommitWritten.Hit()
+	r := a.res
+	r.Batches++
+	if recovered {
+		r.Recovered++
+	}
+	r.TargetVersion = version
+	r.Metrics.add(out.Metrics)
+	r.Expectations = addRules(r.Expectations, out.rules())
+	p := Progress{Kind: BatchCommitted, Batch: e.Batch, Attempt: a.number, Timestamp: a.entry.Timestamp, Metrics: out.Metrics,
+		Expectations: out.rules(), TargetVersion: version, Recovered: recovered}
+	p.Files, p.Bytes = int(out.Metrics.InputFiles), out.Metrics.InputBytes
+	a.tell(p)
+	return a.ck.compact(ctx)
+}

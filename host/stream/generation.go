@@ -1,0 +1,85 @@
+package stream
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/weir-data/weir/host/failpoint"
+	"github.com/weir-data/weir/host/storage"
+)
+
+var fpGenerationCreated = failpoint.New("stream.generation_created")
+
+// generation is the record that starts one generation of a flow: its logs lie
+// beside it, and its number is part of the transaction id.
+type generation struct {
+	Format     int       `json:"format"`
+	Generation int       `json:"generation"`
+	AppID      string    `json:"app_id"`
+	Replace    bool      `json:"replace"` // the first commit replaces the target's rows
+	UpdateID   string    `json:"update_id"`
+	Created    time.Time `json:"created"`
+}
+
+// flowID names the flow across its generations.
+func (f *Flow) flowID() string { return f.Pipeline + "/" + f.Dataset + "/" + f.Name }
+
+// appID is the transaction id of one generation in the logs of the tables it writes.
+func (f *Flow) appID(generation int) string { return appID(f.flowID(), generation) }
+
+func appID(flowID string, generation int) string {
+	return flowID + "/" + strconv.Itoa(generation)
+}
+
+func (t *Task) appID() string {
+	return appID(t.Pipeline+"/"+t.Dataset+"/"+t.Flow, t.Generation)
+}
+
+// taskName is the stem of a task's files: who wrote them, in which batch.
+func taskName(appID string, batch int64, task int) string {
+	sum := sha256.Sum256([]byte(appID))
+	return fmt.Sprintf("%s-%d-%d", hex.EncodeToString(sum[:8]), batch, task)
+}
+
+func generationPath(n int) string { return strconv.Itoa(n) + "/generation.json" }
+
+// newestGeneration gives the last generation there is, and false when the
+// flow has none. Generations are made one after the other, so looking for the
+// next one until it is missing finds it.
+func newestGeneration(ctx context.Context, store storage.Store) (generation, bool, error) {
+	newest := -1
+	for {
+		_, err := store.Stat(ctx, generationPath(newest+1))
+		if errors.Is(err, storage.ErrNotExist) {
+			break
+		}
+		if err != nil {
+			return generation{}, false, unavailable(err)
+		}
+		newest++
+	}
+	if newest < 0 {
+		return generation{}, false, nil
+	}
+	var g generation
+	if err := getRecord(ctx, store, generationPath(newest), &g); err != nil {
+		return generation{}, false, err
+	}
+	if g.Generation != newest || g.Format != 1 {
+		return generation{}, false, foreignFormat(generationPath(newest), g.Format)
+	}
+	return g, true, nil
+}
+
+// createGeneration records a generation. Another run that made it first wins,
+// and this one stops: two updates of one flow must not run at once.
+func createGeneration(ctx context.Context, store storage.Store, g generation) error {
+	err := putRecord(ctx, store, generationPath(g.Generation), g)
+	fpGenerationCreated.Hit()
+	return err
+}

@@ -1,0 +1,349 @@
+package stream
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"slices"
+	"sync"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"github.com/weir-data/weir/host/delta"
+	"github.com/weir-data/weir/host/expect"
+	"github.com/weir-data/weir/host/fault"
+	"github.com/weir-data/weir/host/relation"
+)
+
+// taskResult is what a task leaves behind: files that nothing refers to yet.
+type taskResult struct {
+	adds    []delta.AddFile // of the target
+	refused []delta.AddFile // of the quarantine table
+	metrics Metrics
+	rules   []expect.RuleCounts
+	files   []fileOutcome
+}
+
+// taskHooks is what a running task offers its steps. Steps may call it from
+// several goroutines.
+type taskHooks struct {
+	side   map[string]*delta.Table
+	pins   map[string]TableVersion
+	policy RowErrorPolicy
+	source sourceReader
+
+	mu      sync.Mutex
+	refused []refusal
+	errors  int64
+	stop    error // what a row error ended the task with
+	user    map[string]float64
+}
+
+// refusal is one row that goes to quarantine.
+type refusal struct {
+	row   int64
+	seq   int // among the refusals of its row
+	rules []string
+	code  string
+	text  string
+}
+
+func (h *taskHooks) openSide(ctx context.Context, name string) (array.RecordReader, error) {
+	table, ok := h.side[name]
+	pin, pinned := h.pins[name]
+	if !ok || !pinned {
+		return nil, fault.New("INTERNAL_ERROR", "the flow has no side input %q", name)
+	}
+	snap, err := table.SnapshotAt(ctx, pin.Version)
+	if err != nil {
+		return nil, fault.Place(err, "DELTA_SOURCE_UNAVAILABLE", fault.Where{Dataset: name})
+	}
+	if snap.Metadata().ID != pin.TableID {
+		return nil, fault.New("DIFFERENT_DELTA_TABLE_READ_BY_STREAMING_SOURCE", "the side input was made again since the batch was planned").
+			WithHint("Run a full refresh of this table").At(fault.Where{Dataset: name})
+	}
+	return snap.Scan(ctx, delta.ScanOptions{})
+}
+
+func (h *taskHooks) rowError(row int64, code, message string) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.errors++
+	switch h.policy {
+	case SkipRowErrors:
+		return nil
+	case QuarantineRowErrors:
+		h.refused = append(h.refused, refusal{row: row, seq: len(h.refused), code: code, text: message})
+		return nil
+	}
+	where := h.source.locate(row)
+	where.Row = row + 1
+	err := fault.New(code, "%s", message).At(where).
+		WithHint("Set on_row_error to skip or quarantine to go on without such rows")
+	if h.stop == nil {
+		h.stop = err
+	}
+	return err
+}
+
+func (h *taskHooks) metric(name string, value float64) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.user == nil {
+		h.user = map[string]float64{}
+	}
+	h.user[name] += value
+}
+
+// taskRunner runs the tasks of one attempt of a batch.
+type taskRunner struct {
+	flow       *Flow
+	mem        memory.Allocator
+	schema     readSchema
+	output     outputSchema
+	target     *delta.Snapshot // nil when the batch makes the table or its columns anew
+	quarantine *delta.Snapshot
+}
+
+// run does the task. A panic of a step is an error here: one bad function must
+// not take the other flows with it.
+func (r *taskRunner) run(ctx context.Context, t *Task) (res taskResult, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fault.New("INTERNAL_ERROR", "a step panicked: %v\n%s", p, debug.Stack())
+		}
+	}()
+	source, err := r.flow.Source.read(ctx, t.Input, r.schema, r.mem)
+	if err != nil {
+		return res, err
+	}
+	defer source.Release()
+	t.hooks = &taskHooks{side: r.flow.Side, pins: t.Side, policy: r.flow.OnRowError, source: source}
+	defer func() { t.hooks = nil }()
+
+	res.adds, res.rules, err = r.pour(ctx, t, source, &res.metrics)
+	// A step hands on the failure of what it reads in its own words; the first
+	// cause says more.
+	if err != nil {
+		if cause := source.Err(); cause != nil {
+			return res, cause
+		}
+		if t.hooks.stop != nil {
+			return res, t.hooks.stop
+		}
+		return res, err
+	}
+	r.tally(source, t.hooks, &res)
+	if len(t.hooks.refused) == 0 {
+		return res, nil
+	}
+	res.refused, err = r.quarantineRows(ctx, t, source)
+	return res, err
+}
+
+// pour takes the rows through steps and expectations into the target's files.
+func (r *taskRunner) pour(ctx context.Context, t *Task, source sourceReader, m *Metrics) (_ []delta.AddFile, _ []expect.RuleCounts, err error) {
+	w, err := r.flow.Target.Table.Write(ctx, delta.WriteOptions{
+		Schema: r.output.file, Snapshot: r.target, Name: t.Name(),
+		PartitionBy: r.flow.Target.PartitionBy, Properties: r.flow.Target.Properties,
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	closed := false
+	defer func() {
+		if !closed {
+			err = errors.Join(err, w.Abort(context.WithoutCancel(ctx)))
+		}
+	}()
+	var in array.RecordReader = source
+	for _, step := range r.flow.Steps {
+		out, err := step.Run(ctx, t, in)
+		if err != nil {
+			return nil, nil, err
+		}
+		defer out.Release()
+		in = out
+	}
+	counts, err := expect.Apply(ctx, r.flow.Rules, in, expect.Sink{
+		Keep: func(ctx context.Context, rec arrow.RecordBatch) error {
+			out, err := project(rec, r.output.file)
+			if err != nil {
+				return err
+			}
+			defer out.Release()
+			return w.Write(ctx, out)
+		},
+		Quarantine: t.hooks.quarantineRules,
+		Locate:     source.place,
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	// A step need not read all rows, a filter that is never true for one. All
+	// of the source is looked at nevertheless: it may hold new columns.
+	for source.Next() {
+	}
+	if err := source.Err(); err != nil {
+		return nil, nil, err
+	}
+	closed = true
+	adds, err := w.Close(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	m.OutputRows, m.DroppedRows, m.QuarantinedRows = counts.Kept, counts.Dropped, counts.Quarantined
+	for _, a := range adds {
+		m.OutputFiles++
+		m.OutputBytes += a.Size
+	}
+	return adds, counts.Rules, nil
+}
+
+// quarantineRules notes the rows that expectations set aside.
+func (h *taskHooks) quarantineRules(_ context.Context, rec arrow.RecordBatch, rules [][]string) error {
+	rows, ok := relation.Int64Column(rec, relation.RowColumn)
+	if !ok {
+		return fault.New("STEP_SCHEMA_MISMATCH", "the last step lost the column %s", relation.RowColumn)
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for i := range rules {
+		h.refused = append(h.refused, refusal{row: rows.Value(i), seq: len(h.refused), rules: rules[i]})
+	}
+	return nil
+}
+
+// tally fills in the figures that the source and the hooks know.
+func (r *taskRunner) tally(source sourceReader, h *taskHooks, res *taskResult) {
+	c := source.counts()
+	m := &res.metrics
+	m.InputRows, m.RescuedRows, m.MalformedRows = c.rows, c.rescued, c.malformed
+	m.RowErrors, m.User = h.errors, h.user
+	switch r.flow.OnRowError {
+	case SkipRowErrors:
+		m.SkippedRows = h.errors
+	case QuarantineRowErrors:
+		m.QuarantinedRows += h.errors
+	}
+	res.files = c.files
+}
+
+// quarantineRows writes the refused rows. Their source rows are read a second
+// time, only the files that hold one, so that a task keeps no rows in memory
+// for the case that they will be refused.
+func (r *taskRunner) quarantineRows(ctx context.Context, t *Task, source sourceReader) (_ []delta.AddFile, err error) {
+	refused := t.hooks.refused
+	slices.SortFunc(refused, func(a, b refusal) int { return cmp.Or(cmp.Compare(a.row, b.row), cmp.Compare(a.seq, b.seq)) })
+	w, err := r.flow.Quarantine.Write(ctx, delta.WriteOptions{Schema: expect.QuarantineSchema(), Snapshot: r.quarantine, Name: t.Name()})
+	if err != nil {
+		return nil, err
+	}
+	closed := false
+	defer func() {
+		if !closed {
+			err = errors.Join(err, w.Abort(context.WithoutCancel(ctx)))
+		}
+	}()
+	b := expect.NewQuarantine(r.mem, t.Flow, t.Batch, t.Timestamp)
+	defer b.Release()
+	flush := func() error {
+		rec := b.NewBatch()
+		defer rec.Release()
+		return w.Write(ctx, rec)
+	}
+	err = r.again(ctx, t.Input, source, refused, func(of refusal, row []byte) error {
+		b.Add(expect.QuarantineRow{Rules: of.rules, Code: of.code, Message: of.text, Source: source.place(of.row), Row: row})
+		if b.Len() < quarantineBatch {
+			return nil
+		}
+		return flush()
+	})
+	if err != nil {
+		return nil, err
+	}
+	if b.Len() > 0 {
+		if err := flush(); err != nil {
+			return nil, err
+		}
+	}
+	closed = true
+	return w.Close(ctx)
+}
+
+const quarantineBatch = 4096
+
+// again reads the source rows of refusals, which ascend by row, and calls each
+// with the row as JSON.
+func (r *taskRunner) again(ctx context.Context, in Input, source sourceReader, refused []refusal, each func(refusal, []byte) error) error {
+	for _, part := range shareOf(in, source.counts().starts, refused) {
+		if err := r.againPart(ctx, part, each); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// rereading is an input to read again: rows of it count from base.
+type rereading struct {
+	input   Input
+	base    int64
+	refused []refusal
+}
+
+// shareOf narrows an input to the files that hold refused rows; the whole of
+// it when the rows of files are not known.
+func shareOf(in Input, starts []int64, refused []refusal) []rereading {
+	if len(starts) == 0 || len(starts) != len(in.Files) {
+		return []rereading{{in, 0, refused}}
+	}
+	var parts []rereading
+	for len(refused) > 0 {
+		// The last file that starts at or before the row; empty ones before it start there, too.
+		f, _ := slices.BinarySearch(starts, refused[0].row+1)
+		f--
+		n := len(refused)
+		if f+1 < len(starts) {
+			n, _ = slices.BinarySearchFunc(refused, starts[f+1], func(x refusal, start int64) int { return cmp.Compare(x.row, start) })
+		}
+		parts = append(parts, rereading{Input{Files: in.Files[f : f+1]}, starts[f], refused[:n]})
+		refused = refused[n:]
+	}
+	return parts
+}
+
+func (r *taskRunner) againPart(ctx context.Context, part rereading, each func(refusal, []byte) error) error {
+	source, err := r.flow.Source.read(ctx, part.input, r.schema, r.mem)
+	if err != nil {
+		return err
+	}
+	defer source.Release()
+	refused := part.refused
+	start := part.base
+	for len(refused) > 0 && source.Next() {
+		rec := source.RecordBatch()
+		for len(refused) > 0 && refused[0].row < start+rec.NumRows() {
+			if err := each(refused[0], relation.RowJSON(rec, int(refused[0].row-start))); err != nil {
+				return err
+			}
+			refused = refused[1:]
+		}
+		start += rec.NumRows()
+	}
+	if err := source.Err(); err != nil {
+		return err
+	}
+	if len(refused) > 0 {
+		return fault.New("SOURCE_CHANGED", "row %d was refused and cannot be read again", refused[0].row+1).
+			WithHint("The file changed while it was read. Run again")
+	}
+	return nil
+}
+
+func taskError(err error, t *Task) error {
+	return fmt.Errorf("task %d of batch %d: %w", t.Index, t.Batch, err)
+}
