@@ -253,21 +253,22 @@ func (f *Flow) check(path string, functions map[string]*Function) error {
 func (f *Flow) checkCDC(path string) error {
 	cdc, snapshot := f.Type == FlowAutoCDC, f.Type == FlowAutoCDCFromSnapshot
 	for _, field := range []struct {
-		key               string
-		set, cdc, fromAll bool
+		key      string
+		set      bool
+		snapshot bool // auto_cdc_from_snapshot takes it too
 	}{
-		{"keys", f.Keys != nil, true, true},
-		{"stored_as_scd_type", f.StoredAsSCDType != 0, true, true},
-		{"track_history_column_list", f.TrackHistoryColumnList != nil, true, true},
-		{"track_history_except_column_list", f.TrackHistoryExceptColumnList != nil, true, true},
-		{"sequence_by", f.SequenceBy != "", true, false},
-		{"apply_as_deletes", f.ApplyAsDeletes != "", true, false},
-		{"apply_as_truncates", f.ApplyAsTruncates != "", true, false},
-		{"ignore_null_updates", f.IgnoreNullUpdates, true, false},
-		{"column_list", f.ColumnList != nil, true, false},
-		{"except_column_list", f.ExceptColumnList != nil, true, false},
+		{"keys", f.Keys != nil, true},
+		{"stored_as_scd_type", f.StoredAsSCDType != 0, true},
+		{"track_history_column_list", f.TrackHistoryColumnList != nil, true},
+		{"track_history_except_column_list", f.TrackHistoryExceptColumnList != nil, true},
+		{"sequence_by", f.SequenceBy != "", false},
+		{"apply_as_deletes", f.ApplyAsDeletes != "", false},
+		{"apply_as_truncates", f.ApplyAsTruncates != "", false},
+		{"ignore_null_updates", f.IgnoreNullUpdates, false},
+		{"column_list", f.ColumnList != nil, false},
+		{"except_column_list", f.ExceptColumnList != nil, false},
 	} {
-		if field.set && !(cdc && field.cdc || snapshot && field.fromAll) {
+		if field.set && !cdc && !(snapshot && field.snapshot) {
 			return invalid(path+"."+field.key, "a flow of type %s has none", f.Type)
 		}
 	}

@@ -258,12 +258,21 @@ func badName(s string) string {
 
 // choice is one of several words; def "" makes it required.
 func (o *object) choice(key, def string, words ...string) string {
+	s := o.choiceOpt(key, words...)
+	if s != "" {
+		return s
+	}
+	if def == "" {
+		o.refuse(key, "is required: one of %s", strings.Join(words, ", "))
+	}
+	return def
+}
+
+// choiceOpt is one of several words, or "" when absent.
+func (o *object) choiceOpt(key string, words ...string) string {
 	n := o.typed(key, 's')
 	if n == nil {
-		if def == "" {
-			o.refuse(key, "is required: one of %s", strings.Join(words, ", "))
-		}
-		return def
+		return ""
 	}
 	if !slices.Contains(words, n.text) {
 		o.refuse(key, "%q is not one of %s", n.text, strings.Join(words, ", "))

@@ -121,7 +121,7 @@ type Dataset struct {
 	ClusterBy       []string          `json:"cluster_by,omitempty"`
 	Schema          []Column          `json:"schema,omitempty"`
 	Expectations    []Expectation     `json:"expectations,omitempty"`
-	OnRowError      string            `json:"on_row_error,omitempty"`
+	OnRowError      string            `json:"on_row_error,omitempty"` // "" when absent: a flow's own counts, else fail
 	Format          string            `json:"format,omitempty"`
 	Options         map[string]string `json:"options,omitempty"`
 }

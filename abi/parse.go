@@ -146,7 +146,7 @@ func parseDataset(path string, n *node) (Dataset, error) {
 		PartitionBy:     o.names("partition_by"),
 		ClusterBy:       o.names("cluster_by"),
 		Schema:          parseColumns(o, "schema"),
-		OnRowError:      o.choice("on_row_error", OnRowErrorFail, OnRowErrorFail, OnRowErrorSkip, OnRowErrorQuarantine),
+		OnRowError:      o.choiceOpt("on_row_error", OnRowErrorFail, OnRowErrorSkip, OnRowErrorQuarantine),
 		Format:          o.nameOpt("format"),
 		Options:         o.texts("options"),
 	}
@@ -181,7 +181,7 @@ func parseFlow(path string, n *node) (Flow, error) {
 		Function:                     o.nameOpt("function"),
 		Source:                       o.nameOpt("source"),
 		Once:                         o.flag("once", false),
-		OnRowError:                   o.choice("on_row_error", OnRowErrorFail, OnRowErrorFail, OnRowErrorSkip, OnRowErrorQuarantine),
+		OnRowError:                   o.choiceOpt("on_row_error", OnRowErrorFail, OnRowErrorSkip, OnRowErrorQuarantine),
 		Keys:                         o.names("keys"),
 		SequenceBy:                   o.text("sequence_by"),
 		ApplyAsDeletes:               o.text("apply_as_deletes"),
