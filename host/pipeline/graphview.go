@@ -1,5 +1,7 @@
 package pipeline
 
+import "context"
+
 // Graph is a pipeline's datasets and what flows between them, ready to print.
 // Nodes and edges are in a stable order: upstream before downstream, then by name.
 type Graph struct {
@@ -12,8 +14,8 @@ type Graph struct {
 type Node struct {
 	// ID is unique within the graph; for datasets it is the three-part name.
 	ID string `json:"id"`
-	// Kind is streaming_table, temporary_view, files (a landing folder) or
-	// table (a Delta table that another pipeline owns).
+	// Kind is streaming_table, temporary_view, files (a landing folder),
+	// quarantine (a table of refused rows) or table (one that is not this pipeline's).
 	Kind    string `json:"kind"`
 	Label   string `json:"label"`
 	Comment string `json:"comment,omitempty"`
@@ -32,6 +34,54 @@ type Edge struct {
 	// Mode is stream or batch.
 	Mode string `json:"mode"`
 }
+
+// view gives the graph as it is printed.
+func (g *graph) view(pipeline string) *Graph {
+	out := &Graph{Pipeline: pipeline, Nodes: []Node{}, Edges: []Edge{}}
+	seen := map[string]bool{}
+	node := func(n Node) {
+		if !seen[n.ID] {
+			seen[n.ID] = true
+			out.Nodes = append(out.Nodes, n)
+		}
+	}
+	// Sources stand before what reads them; the order has upstream first already.
+	for _, d := range g.order {
+		for _, in := range d.flow.body.inputs {
+			switch {
+			case in.files != nil:
+				node(Node{ID: "files:" + in.files.path, Kind: "files", Label: in.files.path})
+			case in.quarantine != nil:
+				name := in.quarantine.name.Quarantine()
+				node(Node{ID: name.String(), Kind: "quarantine", Label: name.Table})
+			case in.dataset == nil:
+				node(Node{ID: in.external.String(), Kind: "table", Label: in.external.String()})
+			}
+		}
+		n := Node{ID: d.id, Kind: d.kind, Label: d.id, Comment: d.comment, File: d.place.File, Line: int(d.place.Line)}
+		if b := &d.flow.body; b.function != nil {
+			n.Function = b.label()
+		}
+		if !d.isView() {
+			n.Label = d.name.Schema + "." + d.name.Table
+		}
+		node(n)
+		for _, in := range d.flow.body.inputs {
+			e := Edge{From: in.id(), To: d.id, Flow: d.flow.name, Mode: "batch"}
+			if in.stream {
+				e.Mode = "stream"
+			}
+			if in.files != nil {
+				e.From = "files:" + in.files.path
+			}
+			out.Edges = append(out.Edges, e)
+		}
+	}
+	return out
+}
+
+// Graph gives the datasets and their edges without reading any data.
+func (p *Pipeline) Graph(context.Context) (*Graph, error) { return p.graph.view(p.spec.Name), nil }
 
 // Plan is what an update would do: the graph, the schema of every dataset and
 // its expectations. Making one writes nothing.
@@ -60,6 +110,10 @@ type DatasetPlan struct {
 	PartitionBy  []string          `json:"partition_by,omitempty"`
 	ClusterBy    []string          `json:"cluster_by,omitempty"`
 	Properties   map[string]string `json:"properties,omitempty"`
+	// Quarantine names the table for refused rows, if there can be any.
+	Quarantine string `json:"quarantine,omitempty"`
+	// OnRowError is skip or quarantine; "" means fail.
+	OnRowError string `json:"on_row_error,omitempty"`
 }
 
 // Column is a column with its type in Spark's spelling.
@@ -74,7 +128,7 @@ type Column struct {
 type Expectation struct {
 	Name      string `json:"name"`
 	Condition string `json:"condition"`
-	// Action is WARN, DROP ROW, FAIL UPDATE or QUARANTINE.
+	// Action is warn, drop, fail or quarantine.
 	Action string `json:"action"`
 }
 

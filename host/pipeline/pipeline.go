@@ -2,11 +2,21 @@ package pipeline
 
 import (
 	"context"
+	"errors"
+	"io/fs"
 	"log/slog"
+	"os"
+	"sync"
 	"time"
 
-	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"github.com/weir-data/weir/host/catalog"
+	"github.com/weir-data/weir/host/delta"
 	"github.com/weir-data/weir/host/fault"
+	"github.com/weir-data/weir/host/ingest"
+	"github.com/weir-data/weir/host/storage"
+	"github.com/weir-data/weir/runtime/plugin"
 )
 
 // Options are the settings of the machine a pipeline runs on; none of them
@@ -14,8 +24,10 @@ import (
 type Options struct {
 	// CacheDir holds compiled modules and other things that can be rebuilt.
 	CacheDir string
-	Logger   *slog.Logger
-	Clock    func() time.Time
+	// Logger takes what is not for the event log; nil drops it.
+	Logger *slog.Logger
+	// Clock gives the batch timestamps; nil means the system's.
+	Clock func() time.Time
 	// Threads bounds the SQL engine and the flows that run at once; 0 means
 	// the number of processors.
 	Threads int
@@ -23,44 +35,216 @@ type Options struct {
 	MemoryLimit string
 	// TempDir is where the SQL engine spills; "" means below CacheDir.
 	TempDir string
+	// Alloc is where Arrow memory comes from; nil means the default.
+	Alloc memory.Allocator
+	// Storage replaces the spec's storage folder, for tests that make it fail.
+	Storage storage.Store
 }
 
 // Pipeline is an opened pipeline. It is safe for concurrent use; Close frees it.
 type Pipeline struct {
-	spec *Spec
-	opts Options
+	spec    *Spec
+	opts    Options
+	engine  *lazyEngine
+	wasm    *plugin.Engine
+	modules []*module
+	graph   *graph
+	sources map[*input]*ingest.Source
+
+	mu    sync.Mutex
+	store storage.Store
+	// made is false while the storage folder does not exist.
+	made bool
 }
 
 // Open registers the pipeline's datasets and flows. It reads the SQL files and
 // the modules' manifests and writes nothing to the storage.
 func Open(ctx context.Context, spec *Spec, opts Options) (*Pipeline, error) {
-	return &Pipeline{spec: spec, opts: opts}, nil
+	if opts.Logger == nil {
+		opts.Logger = slog.New(slog.DiscardHandler)
+	}
+	if opts.Clock == nil {
+		opts.Clock = time.Now
+	}
+	if opts.Alloc == nil {
+		opts.Alloc = memory.DefaultAllocator
+	}
+	p := &Pipeline{spec: spec, opts: opts, engine: &lazyEngine{opts: opts}, sources: map[*input]*ingest.Source{}}
+	if err := p.load(ctx); err != nil {
+		return nil, errors.Join(err, p.Close(context.WithoutCancel(ctx)))
+	}
+	return p, nil
 }
 
-// Close frees the engines.
-func (p *Pipeline) Close(ctx context.Context) error { return nil }
+func (p *Pipeline) load(ctx context.Context) error {
+	if err := p.findStorage(); err != nil {
+		return err
+	}
+	texts, err := p.spec.sqlFiles()
+	if err != nil {
+		return err
+	}
+	if len(p.spec.Plugins) > 0 {
+		if p.wasm, err = plugin.NewEngine(ctx, plugin.Options{CacheDir: p.opts.CacheDir}); err != nil {
+			return err
+		}
+	}
+	for _, ref := range p.spec.Plugins {
+		m, err := loadModule(ctx, p.wasm, p.spec, ref)
+		if err != nil {
+			return err
+		}
+		p.modules = append(p.modules, m)
+		if len(ref.Limits) > 0 {
+			p.opts.Logger.Warn("limits of modules are read but not enforced yet", "module", m.name)
+		}
+	}
+	p.graph = newGraph(catalog.Name{Catalog: p.spec.Catalog, Schema: p.spec.Schema})
+	if err := register(p.graph, p.spec, texts, p.modules); err != nil {
+		return err
+	}
+	if err := p.graph.resolve(ctx, p.tableExists); err != nil {
+		return err
+	}
+	return p.openSources()
+}
+
+// Close frees the engines and the modules.
+func (p *Pipeline) Close(ctx context.Context) error {
+	errs := []error{p.engine.close()}
+	for _, m := range p.modules {
+		errs = append(errs, m.loaded.Close(ctx))
+	}
+	if p.wasm != nil {
+		errs = append(errs, p.wasm.Close(ctx))
+	}
+	return errors.Join(errs...)
+}
 
 // Spec gives the spec the pipeline was opened with.
 func (p *Pipeline) Spec() *Spec { return p.spec }
 
-// Graph gives the datasets and their edges without reading any data.
-func (p *Pipeline) Graph(ctx context.Context) (*Graph, error) {
-	return nil, fault.New("NOT_SUPPORTED", "graphs are not made yet")
+// findStorage opens the storage if it is there.
+func (p *Pipeline) findStorage() error {
+	if p.opts.Storage != nil {
+		p.store, p.made = p.opts.Storage, true
+		return nil
+	}
+	p.store = absentStore{}
+	info, err := os.Stat(p.spec.Storage)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return fault.Wrap(err, "STORAGE_IO_ERROR", "the storage %s cannot be read", p.spec.Storage)
+	case !info.IsDir():
+		return fault.New("INVALID_SPEC", "the storage %s is no folder", p.spec.Storage).At(fault.Where{File: p.spec.Path})
+	}
+	return p.makeStorage()
 }
 
-// Plan works out every dataset's schema and writes nothing.
-func (p *Pipeline) Plan(ctx context.Context) (*Plan, error) {
-	return nil, fault.New("NOT_SUPPORTED", "plans are not made yet")
+// makeStorage opens the storage and makes its folder when it is missing.
+func (p *Pipeline) makeStorage() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.made {
+		return nil
+	}
+	dir, err := storage.OpenDir(p.spec.Storage)
+	if err != nil {
+		return err
+	}
+	p.store, p.made = dir, true
+	return nil
 }
 
-// Run runs one update. The error is set when the update could not start; a
-// flow that failed is told by Result.State and its FlowResult.
-func (p *Pipeline) Run(ctx context.Context, opt RunOptions) (*Result, error) {
-	return nil, fault.New("NOT_SUPPORTED", "updates are not run yet")
+func (p *Pipeline) storage() storage.Store {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.store
 }
 
-// Query runs one read-only SELECT over the pipeline's datasets, named by one
-// to three parts. The caller releases the reader.
-func (p *Pipeline) Query(ctx context.Context, text string) (array.RecordReader, error) {
-	return nil, fault.New("NOT_SUPPORTED", "queries are not run yet")
+func (p *Pipeline) catalog() *catalog.Catalog { return catalog.Open(p.storage()) }
+
+// folder is where the pipeline keeps what is not a dataset.
+func (p *Pipeline) folder(parts ...string) storage.Store {
+	path := "_weir/" + p.spec.Name
+	for _, part := range parts {
+		path += "/" + part
+	}
+	return storage.Sub(p.storage(), path)
+}
+
+// openTable gives the Delta table of a store.
+func (p *Pipeline) openTable(s storage.Store) *delta.Table {
+	return delta.Open(s, delta.WithAllocator(p.opts.Alloc), delta.WithClock(p.opts.Clock))
+}
+
+// tableOf gives a table of this pipeline. A private one lies where no other
+// pipeline looks.
+func (p *Pipeline) tableOf(d *dataset) *delta.Table {
+	if d.private {
+		return p.openTable(p.folder("private", d.name.Path()))
+	}
+	return p.openTable(p.catalog().Table(d.name))
+}
+
+func (p *Pipeline) quarantineOf(d *dataset) *delta.Table {
+	if d.private {
+		return p.openTable(p.folder("private", d.name.Quarantine().Path()))
+	}
+	return p.openTable(p.catalog().Table(d.name.Quarantine()))
+}
+
+// inputTable gives the table that an input reads.
+func (p *Pipeline) inputTable(in *input) *delta.Table {
+	switch {
+	case in.dataset != nil:
+		return p.tableOf(in.dataset)
+	case in.quarantine != nil:
+		return p.quarantineOf(in.quarantine)
+	}
+	return p.openTable(p.catalog().Table(in.external))
+}
+
+// tableExists tells whether the catalog has a table that is not this pipeline's.
+func (p *Pipeline) tableExists(ctx context.Context, name catalog.Name) (bool, error) {
+	snapshot, err := snapshotOf(ctx, p.openTable(p.catalog().Table(name)))
+	return snapshot != nil, err
+}
+
+// snapshotOf gives the newest snapshot, nil when there is no table.
+func snapshotOf(ctx context.Context, t *delta.Table) (*delta.Snapshot, error) {
+	s, err := t.Snapshot(ctx)
+	if fault.CodeOf(err) == "DELTA_TABLE_NOT_FOUND" {
+		return nil, nil
+	}
+	return s, err
+}
+
+// Table gives the Delta table of a name of one to three parts: a dataset's, a
+// quarantine table or another table of the storage.
+func (p *Pipeline) Table(name string) (*delta.Table, error) {
+	in, err := p.named(name)
+	if err != nil {
+		return nil, err
+	}
+	return p.inputTable(in), nil
+}
+
+// named gives what a name outside of the graph, such as one of a query, means.
+func (p *Pipeline) named(name string) (*input, error) {
+	d, quarantineOf, full, err := p.graph.lookup(name)
+	switch {
+	case err != nil:
+		return nil, err
+	case d != nil && d.isView():
+		return nil, fault.New("NOT_SUPPORTED", "%s is a temporary view; it exists only within an update", d.id).
+			WithHint("Query a table that reads it")
+	case d != nil:
+		return &input{written: name, dataset: d}, nil
+	case quarantineOf != nil:
+		return &input{written: name, quarantine: quarantineOf}, nil
+	}
+	return &input{written: name, external: full}, nil
 }

@@ -55,10 +55,13 @@ type Metrics struct {
 	RowsWritten int64 `json:"rows_written"`
 	Dropped     int64 `json:"dropped"`
 	Quarantined int64 `json:"quarantined"`
+	Skipped     int64 `json:"skipped"` // row errors that are passed over
 	RowErrors   int64 `json:"row_errors"`
 	Rescued     int64 `json:"rescued"`
 	Malformed   int64 `json:"malformed"`
 	Retries     int64 `json:"retries"`
+	// User holds the figures that functions add up.
+	User map[string]float64 `json:"user,omitempty"`
 }
 
 // ExpectationCount is what one expectation saw within one update.
@@ -98,6 +101,8 @@ type FlowResult struct {
 
 	// Err is the failure itself.
 	Err error `json:"-"`
+
+	flowID string
 }
 
 // Result is what became of an update.
@@ -109,4 +114,5 @@ type Result struct {
 	Started    time.Time    `json:"started"`
 	Ended      time.Time    `json:"ended"`
 	Flows      []FlowResult `json:"flows"`
+	Warnings   []string     `json:"warnings,omitempty"`
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/goccy/go-yaml/ast"
 
+	"github.com/weir-data/weir/abi"
 	"github.com/weir-data/weir/host/fault"
 )
 
@@ -95,26 +96,36 @@ func readLimits(f *yamlFile, n ast.Node) (map[string]string, error) {
 	return limits, f.fields(n, "limits", handlers)
 }
 
-// granted tells whether a grant of keys and `prefix.*` covers a key.
-func granted(grants []string, key string) bool {
-	for _, g := range grants {
-		if prefix, ok := strings.CutSuffix(g, "*"); ok && strings.HasPrefix(key, prefix) {
-			return true
-		}
-		if g == key {
-			return true
-		}
-	}
-	return false
-}
-
 // narrow gives the part of a configuration that the grants cover.
 func narrow(conf map[string]string, grants []string) map[string]string {
 	out := map[string]string{}
 	for k, v := range conf {
-		if granted(grants, k) {
+		if abi.Granted(grants, k) {
 			out[k] = v
 		}
 	}
 	return out
+}
+
+// substitute replaces ${key} by configuration values, as pipeline SQL does.
+func substitute(text string, conf map[string]string) (string, error) {
+	var b strings.Builder
+	for {
+		before, rest, found := strings.Cut(text, "${")
+		b.WriteString(before)
+		if !found {
+			return b.String(), nil
+		}
+		key, after, closed := strings.Cut(rest, "}")
+		if !closed {
+			return "", fault.New("INVALID_CONFIGURATION_REFERENCE", "%q has no closing }", "${"+rest)
+		}
+		value, ok := conf[key]
+		if !ok {
+			return "", fault.New("CONFIGURATION_NOT_FOUND", "the configuration has no key %q", key).
+				WithHint("Set it under configuration, or with --conf %s=…", key)
+		}
+		b.WriteString(value)
+		text = after
+	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/goccy/go-yaml/ast"
 
+	"github.com/weir-data/weir/host/catalog"
 	"github.com/weir-data/weir/host/fault"
 )
 
@@ -204,13 +205,14 @@ func parseSpec(file string, text []byte, overrides map[string]string, env func(s
 	if s.Schema == "" {
 		s.Schema = DefaultSchema
 	}
-	for _, part := range []struct {
-		what, value string
-		node        ast.Node
-	}{{"name", s.Name, nameNode}, {"catalog", s.Catalog, catalogNode}, {"schema", s.Schema, schemaNode}} {
-		if !isFolderName(part.value) {
-			return nil, f.errAt(part.node, "%s %q is also the name of a folder: it must not start with . or _ nor hold any of / \\ : * ? \" < > |", part.what, part.value)
-		}
+	if !isFolderName(s.Name) {
+		return nil, f.errAt(nameNode, "name %q is also the name of a folder: it must not start with . or _ nor hold any of / \\ : * ? \" < > |", s.Name)
+	}
+	if _, err := catalog.ParseName("t", catalog.Name{Catalog: s.Catalog, Schema: "s"}); err != nil {
+		return nil, f.errAt(catalogNode, "catalog: %v", err)
+	}
+	if _, err := catalog.ParseName("t", catalog.Name{Catalog: "c", Schema: s.Schema}); err != nil {
+		return nil, f.errAt(schemaNode, "schema: %v", err)
 	}
 	for k, v := range overrides {
 		s.Configuration[k] = v

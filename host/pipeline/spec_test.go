@@ -84,7 +84,7 @@ func TestSpecRefusals(t *testing.T) {
 		"name is a path":               {"name: a/b\nstorage: s\n", "INVALID_SPEC", "line 1", "name of a folder"},
 		"name is dots":                 {"name: ..\nstorage: s\n", "INVALID_SPEC", "line 1", "name of a folder"},
 		"name is hidden":               {"name: _weir\nstorage: s\n", "INVALID_SPEC", "line 1", "name of a folder"},
-		"catalog is a path":            {head + "catalog: a/b\n", "INVALID_SPEC", "line 3", "name of a folder"},
+		"catalog is a path":            {head + "catalog: a/b\n", "INVALID_SPEC", "line 3", "the catalog name holds a slash"},
 		"unknown field, near":          {head + "configurations: {}\n", "INVALID_SPEC", "line 3, column 1", `Did you mean "configuration"?`},
 		"unknown field, far":           {head + "continuous: true\n", "INVALID_SPEC", "line 3", "It has catalog, configuration"},
 		"duplicate field":              {head + "name: q\n", "INVALID_SPEC", "line 3", "already defined"},

@@ -1,0 +1,151 @@
+package pipeline
+
+import (
+	"context"
+	"slices"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+
+	"github.com/weir-data/weir/host/expect"
+	"github.com/weir-data/weir/host/relation"
+	"github.com/weir-data/weir/host/sql"
+	"github.com/weir-data/weir/host/stream"
+)
+
+// schemaOf gives the schema of a table that an input reads.
+type schemaOf func(ctx context.Context, in *input) (*arrow.Schema, error)
+
+// chain is a table's flow with the views on its way dissolved: one source, the
+// steps its rows go through, and the tables that steps read whole.
+type chain struct {
+	source *input
+	steps  []stream.Step
+	labels []string          // what each step is, for people
+	sides  map[string]*input // by id
+}
+
+// chainOf makes the chain of a table's flow. schemas is asked only when a
+// step's schema is.
+func (p *Pipeline) chainOf(d *dataset, schemas schemaOf) *chain {
+	c := &chain{sides: map[string]*input{}}
+	b := &d.flow.body
+	for {
+		if s := p.step(b, c, schemas); s != nil {
+			c.steps = append(c.steps, s)
+			c.labels = append(c.labels, b.label())
+		}
+		c.source = b.streamInput()
+		if c.source.dataset == nil || !c.source.dataset.isView() {
+			break
+		}
+		b = &c.source.dataset.flow.body
+	}
+	slices.Reverse(c.steps)
+	slices.Reverse(c.labels)
+	c.addRules(p, d.rules)
+	if len(d.columns) > 0 {
+		c.steps = append(c.steps, &declareStep{dataset: d})
+		c.labels = append(c.labels, "declared columns")
+	}
+	return c
+}
+
+// addRules lets the last step mark the rows that violate a rule. A SELECT does
+// so itself; after a function, or without any step, one more SELECT does.
+func (c *chain) addRules(p *Pipeline, rules []expect.Rule) {
+	if len(rules) == 0 {
+		return
+	}
+	var last *sqlStep
+	if len(c.steps) > 0 {
+		last, _ = c.steps[len(c.steps)-1].(*sqlStep)
+	}
+	if last == nil {
+		last = &sqlStep{engine: p.engine, query: sql.Query{Text: "SELECT * FROM source", Stream: "source"}}
+		c.steps = append(c.steps, last)
+		c.labels = append(c.labels, "expectations")
+	}
+	q := &last.query
+	q.Expectations, q.ExpectationNames, q.NullPass = nil, nil, nil
+	for _, r := range rules {
+		q.Expectations = append(q.Expectations, r.Condition)
+		q.ExpectationNames = append(q.ExpectationNames, r.Name)
+		q.NullPass = append(q.NullPass, r.NullPass)
+	}
+}
+
+// label names a body for people.
+func (b *body) label() string {
+	if b.function != nil {
+		return b.module.name + "." + b.function.Name
+	}
+	return "SQL"
+}
+
+// step makes the step of one body, nil when it only passes rows on.
+func (p *Pipeline) step(b *body, c *chain, schemas schemaOf) stream.Step {
+	sides := make([]batchInput, len(b.inputs))
+	for i, in := range b.inputs {
+		if !in.stream {
+			sides[i] = p.batchInput(in, c, schemas)
+		}
+	}
+	switch {
+	case b.statement != nil:
+		q := b.statement.Select()
+		q.Expectations, q.ExpectationNames, q.NullPass = nil, nil, nil
+		s := &sqlStep{engine: p.engine, query: q, sides: map[string]batchInput{}}
+		for i, in := range b.inputs {
+			if sides[i] != nil {
+				s.sides[in.alias] = sides[i]
+			}
+		}
+		return s
+	case b.function != nil:
+		return &pluginStep{pipeline: p.spec.Name, module: b.module, function: b.function, sides: sides, log: p.pluginLog, alloc: p.opts.Alloc}
+	}
+	return nil
+}
+
+// batchInput is a relation that a step reads whole.
+type batchInput interface {
+	schema(ctx context.Context) (*arrow.Schema, error)
+	open(ctx context.Context, t *stream.Task) (array.RecordReader, error)
+}
+
+func (p *Pipeline) batchInput(in *input, c *chain, schemas schemaOf) batchInput {
+	if in.dataset != nil && in.dataset.isView() {
+		// checkStreams let only batch views through, which a body computes whole.
+		return &viewInput{step: p.step(&in.dataset.flow.body, c, schemas)}
+	}
+	c.sides[in.id()] = in
+	return &tableInput{in: in, schemas: schemas}
+}
+
+// tableInput is a Delta table, read at the version that the batch pins.
+type tableInput struct {
+	in      *input
+	schemas schemaOf
+}
+
+func (t *tableInput) schema(ctx context.Context) (*arrow.Schema, error) { return t.schemas(ctx, t.in) }
+
+func (t *tableInput) open(ctx context.Context, task *stream.Task) (array.RecordReader, error) {
+	return task.OpenSide(ctx, t.in.id())
+}
+
+// viewInput is a temporary view over batch inputs, computed by each task that reads it.
+type viewInput struct{ step stream.Step }
+
+func (v *viewInput) schema(ctx context.Context) (*arrow.Schema, error) {
+	s, err := v.step.Schema(ctx, nil)
+	if err != nil {
+		return nil, err
+	}
+	return relation.DataSchema(s), nil
+}
+
+func (v *viewInput) open(ctx context.Context, t *stream.Task) (array.RecordReader, error) {
+	return v.step.Run(ctx, t, nil)
+}

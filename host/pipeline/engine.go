@@ -1,0 +1,94 @@
+package pipeline
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+
+	"github.com/weir-data/weir/host/fault"
+	"github.com/weir-data/weir/host/sql"
+)
+
+// lazyEngine starts the SQL engine at its first use: most verbs need none.
+type lazyEngine struct {
+	opts Options
+
+	mu     sync.Mutex
+	engine *sql.Engine
+	spill  string
+	closed bool
+}
+
+func (e *lazyEngine) get(ctx context.Context) (*sql.Engine, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.engine != nil || e.closed {
+		if e.closed {
+			return nil, fault.New("INTERNAL_ERROR", "the pipeline is closed")
+		}
+		return e.engine, nil
+	}
+	// A folder of its own: two engines must not share their spill files.
+	parent := e.opts.TempDir
+	if parent == "" && e.opts.CacheDir != "" {
+		parent = filepath.Join(e.opts.CacheDir, "spill")
+	}
+	if parent != "" {
+		if err := os.MkdirAll(parent, 0o700); err != nil {
+			return nil, fault.Wrap(err, "CACHE_UNAVAILABLE", "the SQL engine has no place to spill to")
+		}
+	}
+	spill, err := os.MkdirTemp(parent, "weir-sql-")
+	if err != nil {
+		return nil, fault.Wrap(err, "CACHE_UNAVAILABLE", "the SQL engine has no place to spill to")
+	}
+	engine, err := sql.Open(ctx, sql.Options{MemoryLimit: e.opts.MemoryLimit, TempDir: spill, Threads: e.opts.Threads, TimeZone: "UTC"})
+	if err != nil {
+		_ = os.RemoveAll(spill)
+		return nil, err
+	}
+	e.engine, e.spill = engine, spill
+	return engine, nil
+}
+
+func (e *lazyEngine) describe(ctx context.Context, q sql.Query, inputs map[string]*arrow.Schema) (*arrow.Schema, error) {
+	engine, err := e.get(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return engine.Describe(ctx, q, inputs)
+}
+
+func (e *lazyEngine) run(ctx context.Context, q sql.Query, inputs map[string]array.RecordReader) (array.RecordReader, error) {
+	engine, err := e.get(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return engine.Run(ctx, q, inputs)
+}
+
+func (e *lazyEngine) relations(ctx context.Context, text string) ([]string, error) {
+	engine, err := e.get(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return engine.Relations(ctx, text)
+}
+
+func (e *lazyEngine) close() error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.closed = true
+	if e.engine == nil {
+		return nil
+	}
+	err := e.engine.Close()
+	e.engine = nil
+	// Left behind, the folder costs room in a cache and nothing else.
+	_ = os.RemoveAll(e.spill)
+	return err
+}

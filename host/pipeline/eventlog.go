@@ -1,0 +1,168 @@
+package pipeline
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/weir-data/weir/abi"
+	"github.com/weir-data/weir/host/events"
+	"github.com/weir-data/weir/host/stream"
+)
+
+// openLog opens the event log for the update's events.
+func (u *update) openLog() {
+	u.log = events.Open(u.p.openTable(u.p.folder("event_log")), events.Origin{
+		PipelineID: u.result.PipelineID, PipelineName: u.result.Pipeline, UpdateID: u.result.UpdateID,
+	}, u.p.opts.Clock)
+}
+
+// started tells of the update and of what it is about to refresh.
+func (u *update) started(tables []*dataset) {
+	u.log.Emit(events.Event{Type: events.CreateUpdate, Message: "update " + u.result.UpdateID + " started", Details: events.UpdateDetails{
+		Cause: "USER_ACTION", FullRefresh: u.opt.FullRefreshAll,
+		RefreshSelection: u.opt.Refresh, FullRefreshSelection: u.opt.FullRefresh,
+	}})
+	for _, d := range tables {
+		u.log.Emit(events.Event{Type: events.DatasetDefinition, Message: "dataset " + d.id, Origin: events.Origin{DatasetName: d.id},
+			Details: events.DatasetDefinitionDetails{DatasetType: "STREAMING_TABLE", NumFlows: 1, Expectations: expectationsOf(d)}})
+		var inputs []string
+		for _, in := range d.flow.body.inputs {
+			inputs = append(inputs, in.id())
+		}
+		u.log.Emit(events.Event{Type: events.FlowDefinition, Message: "flow " + d.flow.name, Origin: events.Origin{DatasetName: d.id, FlowName: d.flow.name},
+			Details: events.FlowDefinitionDetails{OutputDataset: d.id, InputDatasets: inputs, FlowType: "APPEND"}})
+	}
+	u.logUpdate(Running)
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.tell(Progress{State: Running, Batch: -1, Message: "update started"})
+}
+
+func expectationsOf(d *dataset) []events.Expectation {
+	var out []events.Expectation
+	for _, r := range d.rules {
+		out = append(out, events.Expectation{Name: r.Name, Dataset: d.id})
+	}
+	return out
+}
+
+// ended settles the update's state and writes the events down.
+func (u *update) ended(ctx context.Context) {
+	u.result.State = Completed
+	for _, f := range u.result.Flows {
+		switch f.State {
+		case Failed, Skipped:
+			u.result.State = Failed
+		case Canceled:
+			if u.result.State == Completed {
+				u.result.State = Canceled
+			}
+		}
+	}
+	u.result.Ended = u.p.now()
+	u.logUpdate(u.result.State)
+	// The tables are committed: an event log that cannot be written is told,
+	// and does not make the update a failed one.
+	if err := u.log.Flush(context.WithoutCancel(ctx)); err != nil {
+		u.result.Warnings = append(u.result.Warnings, err.Error())
+		u.p.opts.Logger.Warn(err.Error())
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.tell(Progress{State: u.result.State, Batch: -1, Message: "update ended"})
+}
+
+func (u *update) logUpdate(s State) {
+	level := events.Info
+	if s == Failed {
+		level = events.Error
+	}
+	u.log.Emit(events.Event{Type: events.UpdateProgress, Level: level, Message: fmt.Sprintf("update %s is %s", u.result.UpdateID, s),
+		Details: events.StateDetails{State: string(s)}})
+}
+
+// logFlow tells of a flow's new state; u.mu is held.
+func (u *update) logFlow(f *FlowResult, message string) {
+	e := events.Event{Type: events.FlowProgress, Message: message, Origin: events.Origin{DatasetName: f.Dataset, FlowName: f.Flow, FlowID: f.flowID}}
+	details := events.FlowProgressDetails{Status: string(f.State)}
+	switch f.State {
+	case Failed:
+		e.Level, e.Error = events.Error, events.FailureOf(f.Err)
+	case Skipped, Canceled:
+		e.Level = events.Warn
+	case Completed:
+		details.Metrics = &events.FlowMetrics{OutputRows: f.RowsWritten, ExecutorTimeMS: f.Ended.Sub(f.Started).Milliseconds()}
+		details.DataQuality = &events.DataQuality{
+			DroppedRecords: f.Dropped, QuarantinedRecords: f.Quarantined,
+			RescuedRecords: f.Rescued, MalformedRecords: f.Malformed,
+		}
+		for _, c := range f.Expectations {
+			details.DataQuality.Expectations = append(details.DataQuality.Expectations,
+				events.Expectation{Name: c.Name, Dataset: c.Dataset, Passed: c.Passed, Failed: c.Failed})
+		}
+	}
+	e.Details = details
+	u.log.Emit(e)
+}
+
+// observe takes what the batch loop tells of a flow.
+func (u *update) observe(d *dataset, f *FlowResult, p stream.Progress) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if p.FlowID != "" {
+		f.flowID = p.FlowID
+	}
+	origin := events.Origin{DatasetName: d.id, FlowName: d.flow.name, FlowID: f.flowID}
+	out := Progress{Dataset: d.id, Flow: d.flow.name, State: Running, Batch: -1}
+	switch p.Kind {
+	case stream.ListingDone:
+		details := events.OperationDetails{Type: events.AutoLoaderListing, Status: "COMPLETED", DurationMS: p.Took.Milliseconds()}
+		details.Listing.Files = p.Backlog.Files
+		if p.Backlog.Files >= 0 {
+			u.log.Emit(events.Event{Type: events.OperationProgress, Message: "source listed", Origin: origin, Details: details})
+		}
+		return
+	case stream.BatchStarted:
+		return
+	case stream.BatchRetried:
+		f.Retries++
+		out.Message, out.Err = fmt.Sprintf("batch %d is tried again: %v", p.Batch, p.Err), p.Err
+		u.log.Emit(events.Event{Type: events.FlowProgress, Level: events.Warn, Message: out.Message, Origin: origin,
+			Error: events.FailureOf(p.Err), Details: events.FlowProgressDetails{Status: string(Running)}})
+	case stream.SchemaEvolved:
+		out.Message = fmt.Sprintf("new columns recorded: %v", p.NewColumns)
+		u.log.Emit(events.Event{Type: events.FlowProgress, Level: events.Warn, Message: out.Message, Origin: origin,
+			Details: events.FlowProgressDetails{Status: string(Running)}})
+	case stream.BatchCommitted:
+		f.add(p.Metrics)
+		out.Batch = p.Batch
+		out.Message = fmt.Sprintf("batch %d committed", p.Batch)
+		batch := p.Batch
+		origin.BatchID = &batch
+		u.log.Emit(events.Event{Type: events.StreamProgress, Level: events.Metrics, Message: out.Message, Origin: origin, Details: events.StreamDetails{
+			BatchID: p.Batch, BatchTimestamp: p.Timestamp, InputFiles: p.Metrics.InputFiles, InputRows: p.Metrics.InputRows,
+			OutputRows: p.Metrics.OutputRows, FilesLeft: p.Backlog.Files, BytesLeft: p.Backlog.Bytes, TargetVersion: p.TargetVersion,
+		}})
+	}
+	out.Metrics = f.Metrics
+	u.tell(out)
+}
+
+// add counts a committed batch; finish replaces the sums by the run's own.
+func (m *Metrics) add(s stream.Metrics) {
+	m.Batches++
+	m.Files += s.InputFiles
+	m.RowsRead += s.InputRows
+	m.RowsWritten += s.OutputRows
+	m.Dropped += s.DroppedRows
+	m.Quarantined += s.QuarantinedRows
+	m.Skipped += s.SkippedRows
+	m.RowErrors += s.RowErrors
+	m.Rescued += s.RescuedRows
+	m.Malformed += s.MalformedRows
+}
+
+// pluginLog takes a line that a function logs.
+func (p *Pipeline) pluginLog(t *stream.Task, module, function string, level abi.LogLevel, message string) {
+	p.opts.Logger.Info(message, "plugin", module+"."+function, "level", level.String(), "dataset", t.Dataset, "batch", t.Batch)
+}

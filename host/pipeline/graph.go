@@ -1,0 +1,343 @@
+package pipeline
+
+import (
+	"context"
+	"fmt"
+	"sort"
+	"strings"
+
+	"github.com/weir-data/weir/host/catalog"
+	"github.com/weir-data/weir/host/fault"
+)
+
+// graph is every dataset of a pipeline with its inputs resolved.
+type graph struct {
+	defaults catalog.Name
+	tables   map[catalog.Name]*dataset
+	views    map[string]*dataset // by lower-case name
+	// order has upstream before downstream, else by name; level counts the
+	// longest way from a source.
+	order []*dataset
+	level map[*dataset]int
+}
+
+func newGraph(defaults catalog.Name) *graph {
+	return &graph{defaults: defaults, tables: map[catalog.Name]*dataset{}, views: map[string]*dataset{}, level: map[*dataset]int{}}
+}
+
+// add registers a dataset under the name it was written with.
+func (g *graph) add(d *dataset, written string) error {
+	if d.isView() {
+		key := strings.ToLower(strings.Trim(written, "`"))
+		if _, err := catalog.ParseName(written, g.defaults); err != nil {
+			return fault.Place(err, "INVALID_TABLE_NAME", d.place)
+		}
+		if strings.Contains(key, ".") {
+			return fault.New("INVALID_TABLE_NAME", "%q: a temporary view has no catalog and no schema", written).At(d.place)
+		}
+		d.id = key
+		name, err := catalog.ParseName(key, g.defaults)
+		if err != nil {
+			return fault.Place(err, "INVALID_TABLE_NAME", d.place)
+		}
+		if other := g.views[key]; other != nil {
+			return duplicate(d, other)
+		}
+		if other := g.tables[name]; other != nil {
+			return duplicate(d, other)
+		}
+		g.views[key] = d
+		return nil
+	}
+	name, err := catalog.ParseName(stripLive(written), g.defaults)
+	if err != nil {
+		return fault.Place(err, "INVALID_TABLE_NAME", d.place)
+	}
+	d.name, d.id = name, name.String()
+	if other := g.tables[name]; other != nil {
+		return duplicate(d, other)
+	}
+	if other := g.views[name.Table]; other != nil && name.Catalog == g.defaults.Catalog && name.Schema == g.defaults.Schema {
+		return duplicate(d, other)
+	}
+	g.tables[name] = d
+	return nil
+}
+
+func duplicate(d, other *dataset) error {
+	return fault.New("PIPELINE_DUPLICATE_IDENTIFIERS", "the dataset is defined twice; the other definition is at %s", placeName(other.place)).
+		At(fault.Where{Dataset: d.id}).At(d.place).
+		WithHint("Rename one of them")
+}
+
+func placeName(w fault.Where) string {
+	if w.Line > 0 {
+		return fmt.Sprintf("%s:%d", w.File, w.Line)
+	}
+	return w.File
+}
+
+// stripLive drops the LIVE prefix of older pipelines, which means nothing.
+func stripLive(written string) string {
+	if len(written) > 5 && strings.EqualFold(written[:5], "live.") {
+		return written[5:]
+	}
+	return written
+}
+
+// lookup resolves a name as written; all is nil when it is none of this
+// pipeline's, and name is then the full one.
+func (g *graph) lookup(written string) (table, quarantineOf *dataset, name catalog.Name, err error) {
+	written = stripLive(written)
+	if v := g.views[strings.ToLower(strings.Trim(written, "`"))]; v != nil {
+		return v, nil, catalog.Name{}, nil
+	}
+	name, err = catalog.ParseName(written, g.defaults)
+	if err != nil {
+		return nil, nil, name, err
+	}
+	if d := g.tables[name]; d != nil {
+		return d, nil, name, nil
+	}
+	if base, ok := strings.CutSuffix(name.Table, "_quarantine"); ok {
+		of := name
+		of.Table = base
+		if d := g.tables[of]; d != nil {
+			return nil, d, name, nil
+		}
+	}
+	return nil, nil, name, nil
+}
+
+// resolve finds what every input names, checks streams against batches, and
+// puts the datasets in order. exists tells whether a table that is not this
+// pipeline's is there.
+func (g *graph) resolve(ctx context.Context, exists func(context.Context, catalog.Name) (bool, error)) error {
+	all := g.sorted()
+	if len(g.tables) == 0 {
+		return fault.New("RUN_EMPTY_PIPELINE", "the pipeline defines no table").
+			WithHint("Name SQL files under libraries, or modules under plugins")
+	}
+	for _, d := range all {
+		if d.flow == nil {
+			return fault.New("PIPELINE_DATASET_WITHOUT_FLOW", "no flow fills the dataset").At(fault.Where{Dataset: d.id}).At(d.place)
+		}
+		for _, in := range d.flow.body.inputs {
+			if err := g.resolveInput(ctx, d, in, exists); err != nil {
+				return err
+			}
+		}
+	}
+	if err := g.sortByInputs(all); err != nil {
+		return err
+	}
+	for _, d := range g.order {
+		if err := g.checkStreams(d); err != nil {
+			return err
+		}
+		if d.isView() || !d.quarantines() {
+			continue
+		}
+		if other := g.tables[d.name.Quarantine()]; other != nil {
+			return fault.New("PIPELINE_DUPLICATE_IDENTIFIERS", "the dataset has the name of the quarantine table of %s", d.id).
+				At(fault.Where{Dataset: other.id}).At(other.place).WithHint("Rename it")
+		}
+	}
+	return nil
+}
+
+func (g *graph) resolveInput(ctx context.Context, d *dataset, in *input, exists func(context.Context, catalog.Name) (bool, error)) error {
+	if in.files != nil {
+		return nil
+	}
+	place := func(e *fault.Error) error { return e.At(fault.Where{Dataset: d.id}).At(in.place).At(d.place) }
+	table, quarantineOf, name, err := g.lookup(in.written)
+	switch {
+	case err != nil:
+		return fault.Place(err, "INVALID_TABLE_NAME", in.place)
+	case table != nil:
+		in.dataset = table
+		return nil
+	case quarantineOf != nil:
+		in.quarantine = quarantineOf
+		return nil
+	}
+	found, err := exists(ctx, name)
+	if err != nil {
+		return err
+	}
+	if !found {
+		e := fault.New("TABLE_OR_VIEW_NOT_FOUND", "there is no dataset or table %q", in.written)
+		if near := nearest(in.written, g.names()); near != "" {
+			e.WithHint("Did you mean %q?", near)
+		} else {
+			e.WithHint("Names without catalog and schema mean %s.%s", g.defaults.Catalog, g.defaults.Schema)
+		}
+		return place(e)
+	}
+	in.external = name
+	return nil
+}
+
+// names lists the spellings under which the datasets can be read.
+func (g *graph) names() []string {
+	var out []string
+	for _, d := range g.sorted() {
+		if d.isView() {
+			out = append(out, d.id)
+			continue
+		}
+		out = append(out, d.name.Table, d.name.Schema+"."+d.name.Table, d.id)
+	}
+	return out
+}
+
+// tableNames lists the tables, as short as is clear.
+func (g *graph) tableNames() []string {
+	var out []string
+	for _, d := range g.sorted() {
+		switch {
+		case d.isView():
+		case d.name.Catalog != g.defaults.Catalog:
+			out = append(out, d.id)
+		case d.name.Schema != g.defaults.Schema:
+			out = append(out, d.name.Schema+"."+d.name.Table)
+		default:
+			out = append(out, d.name.Table)
+		}
+	}
+	return out
+}
+
+// checkStreams holds streams and batches apart: a table needs one stream, a
+// streaming view must be read as one.
+func (g *graph) checkStreams(d *dataset) error {
+	place := func(e *fault.Error) error { return e.At(fault.Where{Dataset: d.id}).At(d.place) }
+	var streams []*input
+	for _, in := range d.flow.body.inputs {
+		if in.stream {
+			streams = append(streams, in)
+		}
+		if in.files != nil && !in.stream {
+			if len(d.flow.body.inputs) == 1 && !d.isView() {
+				continue // told below, in Spark's words
+			}
+			return fault.New("NOT_SUPPORTED", "files are read as a stream only, not as a batch input").At(fault.Where{Dataset: d.id}).At(in.place).At(d.place).
+				WithHint("Load %s into a streaming table and read that", in.files.path)
+		}
+		if in.dataset == nil || !in.dataset.isView() {
+			continue
+		}
+		streaming := in.dataset.flow.body.streamInput() != nil
+		if streaming && !in.stream {
+			return place(fault.New("INCOMPATIBLE_STREAMING_VIEW_READ", "%s is a streaming view and must be read as a stream", in.dataset.id).
+				WithHint("Write STREAM(%s)", in.dataset.id))
+		}
+		if !streaming && in.stream {
+			return place(fault.New("INCOMPATIBLE_BATCH_VIEW_READ", "%s is a batch view and cannot be read as a stream", in.dataset.id).
+				WithHint("Write %s without STREAM", in.dataset.id))
+		}
+	}
+	switch {
+	case len(streams) > 1:
+		return place(fault.New("NOT_SUPPORTED", "a join of two streams (%s and %s)", streams[0].id(), streams[1].id()).
+			WithHint("Read one of them without STREAM"))
+	case len(streams) == 0 && !d.isView():
+		return place(fault.New("INVALID_FLOW_QUERY_TYPE", "Cannot create streaming table from batch query: no input is read as a stream").
+			WithHint("Write STREAM before the input whose new rows are to be appended"))
+	case d.isView() && len(d.rules) > 0:
+		return place(fault.New("NOT_SUPPORTED", "expectations on a temporary view").WithHint("Put them on the table that reads it"))
+	}
+	return nil
+}
+
+// sorted gives all datasets by name.
+func (g *graph) sorted() []*dataset {
+	all := make([]*dataset, 0, len(g.tables)+len(g.views))
+	for _, d := range g.tables {
+		all = append(all, d)
+	}
+	for _, d := range g.views {
+		all = append(all, d)
+	}
+	sort.Slice(all, func(i, j int) bool { return all[i].id < all[j].id })
+	return all
+}
+
+// sortByInputs fills order and level; a cycle is an error that shows it.
+func (g *graph) sortByInputs(all []*dataset) error {
+	var path []*dataset
+	visiting := map[*dataset]bool{}
+	var visit func(d *dataset) error
+	visit = func(d *dataset) error {
+		if _, done := g.level[d]; done {
+			return nil
+		}
+		path = append(path, d)
+		defer func() { path = path[:len(path)-1] }()
+		if visiting[d] {
+			var ids []string
+			for i := len(path) - 2; i >= 0; i-- {
+				ids = append([]string{path[i].id}, ids...)
+				if path[i] == d {
+					break
+				}
+			}
+			return fault.New("CIRCULAR_DEPENDENCY", "the dataset reads itself: %s", strings.Join(append(ids, d.id), " ← ")).
+				At(fault.Where{Dataset: d.id}).At(d.place)
+		}
+		visiting[d] = true
+		level := 0
+		for _, in := range d.flow.body.inputs {
+			up := in.upstream()
+			if up == nil {
+				continue
+			}
+			if err := visit(up); err != nil {
+				return err
+			}
+			// A view is part of the flows that read it, so it adds no level.
+			above := g.level[up]
+			if !up.isView() {
+				above++
+			}
+			level = max(level, above)
+		}
+		g.level[d] = level
+		g.order = append(g.order, d)
+		return nil
+	}
+	for _, d := range all {
+		if err := visit(d); err != nil {
+			return err
+		}
+	}
+	sort.SliceStable(g.order, func(i, j int) bool { return g.level[g.order[i]] < g.level[g.order[j]] })
+	return nil
+}
+
+// upstreamTables gives the tables of this pipeline that a dataset's flow reads,
+// through views or not, by name.
+func (g *graph) upstreamTables(d *dataset) []*dataset {
+	found := map[*dataset]bool{}
+	var walk func(*dataset)
+	walk = func(d *dataset) {
+		for _, in := range d.flow.body.inputs {
+			up := in.upstream()
+			switch {
+			case up == nil:
+			case up.isView():
+				walk(up)
+			default:
+				found[up] = true
+			}
+		}
+	}
+	walk(d)
+	out := make([]*dataset, 0, len(found))
+	for up := range found {
+		out = append(out, up)
+	}
+	sort.Slice(out, func(i, j int) bool { return out[i].id < out[j].id })
+	return out
+}

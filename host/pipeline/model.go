@@ -1,0 +1,148 @@
+package pipeline
+
+import (
+	"github.com/weir-data/weir/abi"
+	"github.com/weir-data/weir/host/catalog"
+	"github.com/weir-data/weir/host/expect"
+	"github.com/weir-data/weir/host/fault"
+	"github.com/weir-data/weir/host/ingest"
+	"github.com/weir-data/weir/host/sql"
+	"github.com/weir-data/weir/host/stream"
+)
+
+// The kinds of datasets, in the words of the manifest.
+const (
+	streamingTable   = "streaming_table"
+	temporaryView    = "temporary_view"
+	materializedView = "materialized_view"
+	sink             = "sink"
+)
+
+// dataset is a table or view as its definition says.
+type dataset struct {
+	// id is the three-part name of a table, the bare name of a view.
+	id   string
+	kind string
+	// name is set for tables only: a view is nowhere in the storage.
+	name catalog.Name
+
+	comment     string
+	private     bool
+	properties  map[string]string
+	partitionBy []string
+	clusterBy   []string
+	columns     []sql.Column // declared; nil when the query's own are taken
+	rules       []expect.Rule
+	onRowError  stream.RowErrorPolicy
+
+	// flow fills the table, or is the view's query.
+	flow  *flow
+	place fault.Where
+}
+
+func (d *dataset) isView() bool { return d.kind == temporaryView }
+
+// quarantines tells whether rows of the dataset can end in its quarantine table.
+func (d *dataset) quarantines() bool {
+	for _, r := range d.rules {
+		if r.Action == expect.Quarantine {
+			return true
+		}
+	}
+	return d.rowErrorPolicy() == stream.QuarantineRowErrors
+}
+
+// rowErrorPolicy is the flow's, else the dataset's, else that of the nearest
+// view on the way to the source: a view's author knows best what its rows need.
+func (d *dataset) rowErrorPolicy() stream.RowErrorPolicy {
+	for at := d; at != nil; {
+		if at.flow == nil {
+			break
+		}
+		if at.flow.onRowError != "" {
+			return at.flow.onRowError
+		}
+		if at.onRowError != "" {
+			return at.onRowError
+		}
+		in := at.flow.body.streamInput()
+		if in == nil || in.dataset == nil || !in.dataset.isView() {
+			break
+		}
+		at = in.dataset
+	}
+	return stream.FailOnRowError
+}
+
+// flow is a query and the dataset its rows go to.
+type flow struct {
+	name       string
+	target     *dataset
+	body       body
+	onRowError stream.RowErrorPolicy
+	place      fault.Where
+}
+
+// body is a query: a SELECT, a function of a module, or neither, which passes
+// the only input on.
+type body struct {
+	statement *sql.Statement
+	module    *module
+	function  *abi.Function
+	inputs    []*input
+}
+
+// streamInput gives the streaming input, or nil for a batch query.
+func (b *body) streamInput() *input {
+	for _, in := range b.inputs {
+		if in.stream {
+			return in
+		}
+	}
+	return nil
+}
+
+// input is one relation a body reads.
+type input struct {
+	// alias is the relation's name within the SELECT.
+	alias  string
+	stream bool
+	// written is the dataset's name as the user wrote it; "" for files.
+	written string
+	columns []string // the projection of a function
+	files   *files
+	place   fault.Where
+
+	// Exactly one of these is set once names are resolved, unless files is.
+	dataset    *dataset     // one of this pipeline's
+	quarantine *dataset     // the quarantine table of one of this pipeline's
+	external   catalog.Name // a table that is not this pipeline's
+}
+
+// files is a file source as written.
+type files struct {
+	kind    ingest.Kind
+	path    string
+	options map[string]string
+}
+
+// id names what the input reads, as the graph does.
+func (in *input) id() string {
+	switch {
+	case in.files != nil:
+		return in.files.path
+	case in.dataset != nil:
+		return in.dataset.id
+	case in.quarantine != nil:
+		return in.quarantine.name.Quarantine().String()
+	}
+	return in.external.String()
+}
+
+// upstream gives the dataset of this pipeline that the input waits for, if any.
+func (in *input) upstream() *dataset {
+	if in.dataset != nil {
+		return in.dataset
+	}
+	return in.quarantine
+}

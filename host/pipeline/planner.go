@@ -1,0 +1,335 @@
+package pipeline
+
+import (
+	"context"
+	"sort"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/weir-data/weir/abi/coltype"
+	"github.com/weir-data/weir/host/catalog"
+	"github.com/weir-data/weir/host/delta"
+	"github.com/weir-data/weir/host/expect"
+	"github.com/weir-data/weir/host/fault"
+	"github.com/weir-data/weir/host/ingest"
+	"github.com/weir-data/weir/host/relation"
+	"github.com/weir-data/weir/host/sql"
+	"github.com/weir-data/weir/host/stream"
+)
+
+// maxSampleFiles bounds the files that a dry run infers a schema from, as
+// Lakeflow does.
+const maxSampleFiles = 1000
+
+// Plan works out every dataset's schema and writes nothing.
+func (p *Pipeline) Plan(ctx context.Context) (*Plan, error) {
+	if err := p.checkOwners(ctx, p.graph.order); err != nil {
+		return nil, err
+	}
+	pl := &planner{p: p, schemas: map[*dataset]*arrow.Schema{}}
+	out := &Plan{Pipeline: p.spec.Name, graph: p.graph.view(p.spec.Name)}
+	for _, d := range p.graph.order {
+		schema, err := pl.plan(ctx, d)
+		if err != nil {
+			return nil, err
+		}
+		pl.schemas[d] = schema
+		out.Datasets = append(out.Datasets, describe(d, schema))
+		if !d.isView() {
+			c := p.chainOf(d, pl.inputSchema)
+			out.Flows = append(out.Flows, FlowPlan{Name: d.flow.name, Target: d.id, Kind: "append", Level: p.graph.level[d], Steps: c.labels})
+		}
+	}
+	for _, d := range p.graph.order {
+		for _, in := range d.flow.body.inputs {
+			if src := p.sources[in]; src != nil {
+				for _, w := range src.Warnings() {
+					pl.warnings = append(pl.warnings, d.id+": "+w)
+				}
+			}
+		}
+	}
+	out.Warnings = pl.warnings
+	return out, nil
+}
+
+// planner works out schemas in the order of the graph.
+type planner struct {
+	p        *Pipeline
+	schemas  map[*dataset]*arrow.Schema
+	warnings []string
+}
+
+// plan gives the columns of a dataset.
+func (pl *planner) plan(ctx context.Context, d *dataset) (*arrow.Schema, error) {
+	at := fault.Where{Dataset: d.id, Flow: d.flow.name, File: d.place.File, Line: d.place.Line}
+	out, err := pl.output(ctx, d)
+	if err != nil {
+		return nil, fault.Place(err, "PLAN_FAILED", at)
+	}
+	if d.isView() {
+		return out, nil
+	}
+	if err := checkColumns(d, out); err != nil {
+		return nil, err.At(at)
+	}
+	snapshot, err := snapshotOf(ctx, pl.p.tableOf(d))
+	if err != nil {
+		return nil, fault.Place(err, "PLAN_FAILED", at)
+	}
+	if snapshot == nil {
+		return out, nil
+	}
+	merged, _, err := delta.MergeSchema(snapshot.Schema(), out)
+	if err != nil {
+		return nil, fault.Place(err, "PLAN_FAILED", at)
+	}
+	return merged, nil
+}
+
+// output gives the data columns of a dataset's query.
+func (pl *planner) output(ctx context.Context, d *dataset) (*arrow.Schema, error) {
+	if d.flow.body.streamInput() == nil {
+		v := viewInput{step: pl.p.step(&d.flow.body, &chain{sides: map[string]*input{}}, pl.inputSchema)}
+		return v.schema(ctx)
+	}
+	c := pl.p.chainOf(d, pl.inputSchema)
+	schema, err := pl.sourceSchema(ctx, d, c.source)
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range c.steps {
+		if schema, err = s.Schema(ctx, schema); err != nil {
+			return nil, err
+		}
+	}
+	return relation.DataSchema(schema), nil
+}
+
+// sourceSchema gives the columns of a chain's source, hidden ones included.
+func (pl *planner) sourceSchema(ctx context.Context, d *dataset, in *input) (*arrow.Schema, error) {
+	if in.files == nil {
+		table, err := pl.inputSchema(ctx, in)
+		if err != nil {
+			return nil, err
+		}
+		return relation.SourceColumns(table.Fields(), false), nil
+	}
+	src := pl.p.sources[in]
+	var schema *ingest.Schema
+	if !d.isView() {
+		var err error
+		if schema, err = pl.p.recordedSchema(ctx, d); err != nil {
+			return nil, err
+		}
+	}
+	if schema == nil {
+		var sample []ingest.File
+		for f, err := range src.List(ctx) {
+			if err != nil {
+				return nil, err
+			}
+			if sample = append(sample, f); len(sample) == maxSampleFiles {
+				break
+			}
+		}
+		var err error
+		if schema, err = src.Infer(ctx, sample); err != nil {
+			return nil, err
+		}
+	}
+	return src.ArrowSchema(schema), nil
+}
+
+// inputSchema gives the columns of a table that an input reads.
+func (pl *planner) inputSchema(ctx context.Context, in *input) (*arrow.Schema, error) {
+	switch {
+	case in.dataset != nil:
+		return pl.schemas[in.dataset], nil
+	case in.quarantine != nil:
+		return expect.QuarantineSchema(), nil
+	}
+	return pl.p.tableSchema(ctx, in)
+}
+
+// tableSchema gives the columns that the table of an input has now.
+func (p *Pipeline) tableSchema(ctx context.Context, in *input) (*arrow.Schema, error) {
+	snapshot, err := snapshotOf(ctx, p.inputTable(in))
+	if err != nil {
+		return nil, err
+	}
+	if snapshot == nil {
+		if in.quarantine != nil {
+			return expect.QuarantineSchema(), nil
+		}
+		return nil, fault.New("TABLE_OR_VIEW_NOT_FOUND", "the table %s has not been made yet", in.id())
+	}
+	return snapshot.Schema(), nil
+}
+
+// declared gives the target's columns: those of the query, in the order and
+// with the comments that the definition declares, if it does.
+func declared(d *dataset, query *arrow.Schema) (*arrow.Schema, error) {
+	if len(d.columns) == 0 {
+		return query, nil
+	}
+	fields := make([]arrow.Field, 0, len(d.columns))
+	seen := map[string]bool{}
+	for _, c := range d.columns {
+		seen[strings.ToLower(c.Name)] = true
+		f, ok := fieldFold(query, c.Name)
+		if !ok {
+			var names []string
+			for _, f := range query.Fields() {
+				names = append(names, f.Name)
+			}
+			e := fault.New("UNRESOLVED_COLUMN", "the declared column %q is not in the query's output", c.Name).At(fault.Where{Line: int64(c.Line)})
+			if near := nearest(c.Name, names); near != "" {
+				e.WithHint("Did you mean %q?", near)
+			}
+			return nil, e
+		}
+		if c.Type != nil && !arrow.TypeEqual(c.Type, f.Type) {
+			return nil, fault.New("INCOMPATIBLE_COLUMN_TYPE", "column %q is declared as %s, the query gives %s", c.Name, typeName(c.Type), typeName(f.Type)).
+				At(fault.Where{Line: int64(c.Line)}).WithHint("CAST it in the query")
+		}
+		field := arrow.Field{Name: c.Name, Type: f.Type, Nullable: !c.NotNull, Metadata: f.Metadata}
+		if c.Comment != "" {
+			field.Metadata = arrow.NewMetadata([]string{"comment"}, []string{c.Comment})
+		}
+		fields = append(fields, field)
+	}
+	for _, f := range query.Fields() {
+		if !seen[strings.ToLower(f.Name)] {
+			return nil, fault.New("INCOMPATIBLE_SCHEMA", "the query gives column %q, which is not declared", f.Name).
+				WithHint("Declare it, or leave it out of the query")
+		}
+	}
+	return arrow.NewSchema(fields, nil), nil
+}
+
+func fieldFold(s *arrow.Schema, name string) (arrow.Field, bool) {
+	for _, f := range s.Fields() {
+		if strings.EqualFold(f.Name, name) {
+			return f, true
+		}
+	}
+	return arrow.Field{}, false
+}
+
+// checkColumns refuses what no Delta table can hold.
+func checkColumns(d *dataset, s *arrow.Schema) *fault.Error {
+	if s.NumFields() == 0 {
+		return fault.New("INVALID_SCHEMA", "the query gives no columns")
+	}
+	seen := map[string]string{}
+	for _, f := range s.Fields() {
+		key := strings.ToLower(f.Name)
+		if other, ok := seen[key]; ok {
+			return fault.New("COLUMN_ALREADY_EXISTS", "the query gives %q twice (as %q and %q)", key, other, f.Name).WithHint("Give one of them an alias")
+		}
+		seen[key] = f.Name
+		if err := coltype.DeltaType(f.Type); err != nil {
+			return fault.Wrap(err, codeOr(err, "UNSUPPORTED_TYPE"), "column %q cannot be stored", f.Name).WithHint("CAST it in the query")
+		}
+	}
+	for what, columns := range map[string][]string{"PARTITIONED BY": d.partitionBy, "CLUSTER BY": d.clusterBy} {
+		for _, c := range columns {
+			if _, ok := seen[strings.ToLower(c)]; !ok {
+				return fault.New("UNRESOLVED_COLUMN", "%s names %q, which is no column of the table", what, c)
+			}
+		}
+	}
+	return nil
+}
+
+// checkOwners refuses a table that another pipeline owns.
+func (p *Pipeline) checkOwners(ctx context.Context, datasets []*dataset) error {
+	identity, known, err := p.catalog().Identity(ctx, p.spec.Name)
+	if err != nil {
+		return err
+	}
+	for _, d := range datasets {
+		for _, name := range publishedNames(d) {
+			owner, owned, err := p.catalog().Owner(ctx, name)
+			if err != nil {
+				return err
+			}
+			if owned && (!known || owner.PipelineID != identity.PipelineID) {
+				return fault.New("TABLE_OWNED_BY_ANOTHER_PIPELINE", "the table belongs to pipeline %s", owner.PipelineID).
+					At(fault.Where{Dataset: name.String()}).At(d.place).
+					WithHint("A table has one owner: rename the dataset here, or read the table under its full name")
+			}
+		}
+	}
+	return nil
+}
+
+// publishedNames gives the catalog names that a dataset takes.
+func publishedNames(d *dataset) []catalog.Name {
+	if d.isView() || d.private {
+		return nil
+	}
+	names := []catalog.Name{d.name}
+	if d.quarantines() {
+		names = append(names, d.name.Quarantine())
+	}
+	return names
+}
+
+// describe gives a dataset as a plan shows it.
+func describe(d *dataset, schema *arrow.Schema) DatasetPlan {
+	out := DatasetPlan{
+		Name: d.id, Kind: d.kind, Comment: d.comment, Private: d.private, File: d.place.File, Line: int(d.place.Line),
+		Columns: []Column{}, PartitionBy: d.partitionBy, ClusterBy: d.clusterBy, Properties: d.properties,
+	}
+	if d.quarantines() && !d.isView() {
+		out.Quarantine = d.name.Quarantine().String()
+	}
+	for _, f := range schema.Fields() {
+		comment, _ := f.Metadata.GetValue("comment")
+		out.Columns = append(out.Columns, Column{Name: f.Name, Type: typeName(f.Type), Nullable: f.Nullable, Comment: comment})
+	}
+	for _, r := range d.rules {
+		out.Expectations = append(out.Expectations, Expectation{Name: r.Name, Condition: r.Condition, Action: r.Action.String()})
+	}
+	if policy := d.rowErrorPolicy(); policy != stream.FailOnRowError && !d.isView() {
+		out.OnRowError = string(policy)
+	}
+	return out
+}
+
+func typeName(t arrow.DataType) string {
+	name, err := coltype.Name(t)
+	if err != nil {
+		return t.String()
+	}
+	return name
+}
+
+// declaredTarget gives the declared columns as a schema when each has a type,
+// else nil.
+func declaredTarget(columns []sql.Column) *arrow.Schema {
+	fields := make([]arrow.Field, 0, len(columns))
+	for _, c := range columns {
+		if c.Type == nil {
+			return nil
+		}
+		fields = append(fields, coltype.Field{Path: []string{c.Name}, Type: c.Type, NotNull: c.NotNull, Comment: c.Comment}.Arrow())
+	}
+	if len(fields) == 0 {
+		return nil
+	}
+	return arrow.NewSchema(fields, nil)
+}
+
+// sortedKeys gives a map's keys in order.
+func sortedKeys[V any](m map[string]V) []string {
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	sort.Strings(keys)
+	return keys
+}

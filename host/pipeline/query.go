@@ -1,0 +1,71 @@
+package pipeline
+
+import (
+	"context"
+
+	"github.com/apache/arrow-go/v18/arrow/array"
+
+	"github.com/weir-data/weir/host/delta"
+	"github.com/weir-data/weir/host/expect"
+	"github.com/weir-data/weir/host/fault"
+	"github.com/weir-data/weir/host/sql"
+)
+
+// Query runs one read-only SELECT over the pipeline's datasets, named by one
+// to three parts. The caller releases the reader.
+func (p *Pipeline) Query(ctx context.Context, text string) (array.RecordReader, error) {
+	names, err := p.engine.relations(ctx, text)
+	if err != nil {
+		return nil, err
+	}
+	inputs := map[string]array.RecordReader{}
+	var opened openReaders
+	for _, name := range names {
+		r, err := p.scan(ctx, name)
+		if err != nil {
+			opened.release()
+			return nil, err
+		}
+		opened = append(opened, r)
+		inputs[name] = r
+	}
+	out, err := p.engine.run(ctx, sql.Query{Text: text, Clock: p.opts.Clock()}, inputs)
+	if err != nil {
+		opened.release()
+		return nil, err
+	}
+	return releasing(out, opened.release), nil
+}
+
+// scan reads a table by the name a query gives it.
+func (p *Pipeline) scan(ctx context.Context, name string) (array.RecordReader, error) {
+	in, err := p.named(name)
+	if err != nil {
+		return nil, err
+	}
+	snapshot, err := snapshotOf(ctx, p.inputTable(in))
+	if err != nil {
+		return nil, err
+	}
+	if snapshot == nil {
+		return p.unmade(in)
+	}
+	return snapshot.Scan(ctx, delta.ScanOptions{})
+}
+
+// unmade answers for a table that is not there: a quarantine table without
+// rows is an empty one, anything else an error.
+func (p *Pipeline) unmade(in *input) (array.RecordReader, error) {
+	switch {
+	case in.quarantine != nil:
+		return array.NewRecordReader(expect.QuarantineSchema(), nil)
+	case in.dataset != nil:
+		return nil, fault.New("TABLE_OR_VIEW_NOT_FOUND", "the table %s has not been made yet", in.id()).
+			WithHint("`weir run` makes it")
+	}
+	e := fault.New("TABLE_OR_VIEW_NOT_FOUND", "there is no table %q", in.written)
+	if near := nearest(in.written, p.graph.names()); near != "" {
+		e.WithHint("Did you mean %q?", near)
+	}
+	return nil, e
+}

@@ -1,0 +1,261 @@
+package pipeline
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/weir-data/weir/abi"
+	"github.com/weir-data/weir/abi/coltype"
+	"github.com/weir-data/weir/host/expect"
+	"github.com/weir-data/weir/host/fault"
+	"github.com/weir-data/weir/host/ingest"
+	"github.com/weir-data/weir/host/sql"
+	"github.com/weir-data/weir/host/stream"
+)
+
+// maxRules is the number of bits of the mask column.
+const maxRules = 63
+
+// register adds what the SQL files and the modules define to the graph.
+func register(g *graph, s *Spec, files []sqlFile, modules []*module) error {
+	for _, file := range files {
+		statements, err := sql.ParsePipeline(file.path, file.text, s.Configuration)
+		if err != nil {
+			return fault.Place(err, "PARSE_SYNTAX_ERROR", fault.Where{File: file.path})
+		}
+		for i := range statements {
+			if err := registerStatement(g, &statements[i]); err != nil {
+				return err
+			}
+		}
+	}
+	for _, m := range modules {
+		for i := range m.manifest.Datasets {
+			if err := registerDeclared(g, s, m, &m.manifest.Datasets[i]); err != nil {
+				return err
+			}
+		}
+	}
+	// Flows come last: their target may be in another module or file.
+	for _, m := range modules {
+		for i := range m.manifest.Flows {
+			if err := registerFlow(g, s, m, &m.manifest.Flows[i]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func registerStatement(g *graph, st *sql.Statement) error {
+	d := &dataset{
+		comment: st.Comment, private: st.Private, properties: st.Properties, columns: st.Columns,
+		partitionBy: st.PartitionBy, clusterBy: st.ClusterBy,
+		place: fault.Where{File: st.File, Line: int64(st.Line)},
+	}
+	switch st.Kind {
+	case sql.StreamingTable:
+		d.kind = streamingTable
+	case sql.TemporaryView:
+		d.kind = temporaryView
+	default:
+		return fault.New("NOT_SUPPORTED", "statements of kind %d", st.Kind).At(d.place)
+	}
+	for _, c := range st.Constraints {
+		action, err := expect.ParseAction(c.OnViolation)
+		if err != nil {
+			return fault.Place(err, "INVALID_EXPECTATION", fault.Where{Dataset: st.Name, File: st.File, Line: int64(c.Line)})
+		}
+		d.rules = append(d.rules, expect.Rule{Name: c.Name, Condition: c.Condition, Action: action, NullPass: c.NullPass})
+	}
+	b := body{statement: st}
+	for _, src := range st.Sources {
+		in := &input{alias: src.Alias, stream: src.Stream, written: src.Table, place: fault.Where{File: st.File, Line: int64(src.Line)}}
+		if src.Files != nil {
+			in.files = &files{kind: ingest.ReadFiles, path: src.Files.Path, options: src.Files.Options}
+		}
+		b.inputs = append(b.inputs, in)
+	}
+	d.flow = &flow{name: st.Name, target: d, body: b, place: d.place}
+	return addDataset(g, d, st.Name)
+}
+
+// addDataset registers a dataset and checks what does not depend on others.
+func addDataset(g *graph, d *dataset, written string) error {
+	if err := g.add(d, written); err != nil {
+		return err
+	}
+	if d.flow != nil {
+		d.flow.name = defaultFlowName(d)
+	}
+	at := fault.Where{Dataset: d.id}
+	seen := map[string]bool{}
+	for _, r := range d.rules {
+		if seen[r.Name] {
+			return fault.New("DUPLICATE_EXPECTATION", "two expectations are called %q", r.Name).At(at).At(d.place)
+		}
+		seen[r.Name] = true
+	}
+	if len(d.rules) > maxRules {
+		return fault.New("NOT_SUPPORTED", "%d expectations; a dataset has at most %d", len(d.rules), maxRules).At(at).At(d.place)
+	}
+	return nil
+}
+
+func defaultFlowName(d *dataset) string {
+	if d.isView() {
+		return d.id
+	}
+	return d.name.Table
+}
+
+// registerDeclared adds a dataset of a manifest.
+func registerDeclared(g *graph, s *Spec, m *module, decl *abi.Dataset) error {
+	place := fault.Where{File: m.ref.Path}
+	at := fault.Where{Dataset: decl.Name}
+	d := &dataset{
+		kind: decl.Type, comment: decl.Comment, private: decl.Private, properties: decl.TableProperties,
+		partitionBy: decl.PartitionBy, clusterBy: decl.ClusterBy,
+		onRowError: stream.RowErrorPolicy(decl.OnRowError), place: place,
+	}
+	if d.kind != streamingTable && d.kind != temporaryView {
+		return fault.New("NOT_SUPPORTED", "a %s cannot be run yet", strings.ReplaceAll(decl.Type, "_", " ")).At(at).At(place).
+			WithHint("Declare a streaming table or a temporary view")
+	}
+	var err error
+	if d.columns, err = declaredColumns(decl.Schema); err != nil {
+		return fault.Place(err, "INVALID_MANIFEST", at)
+	}
+	for _, e := range decl.Expectations {
+		action, err := expect.ParseAction(e.OnViolation)
+		if err != nil {
+			return fault.Place(err, "INVALID_EXPECTATION", at)
+		}
+		d.rules = append(d.rules, expect.Rule{Name: e.Name, Condition: e.Condition, Action: action, NullPass: e.Null == abi.NullPasses})
+	}
+	if decl.Function != "" {
+		b, err := functionBody(s, m, decl.Function, at)
+		if err != nil {
+			return err
+		}
+		d.flow = &flow{target: d, body: *b, place: place}
+	}
+	return addDataset(g, d, decl.Name)
+}
+
+func declaredColumns(columns []abi.Column) ([]sql.Column, error) {
+	var out []sql.Column
+	for _, c := range columns {
+		t, err := coltype.Parse(c.Type)
+		if err != nil {
+			return nil, fault.Wrap(err, "INVALID_MANIFEST", "column %q", c.Name)
+		}
+		out = append(out, sql.Column{Name: c.Name, Type: t, NotNull: !c.Nullable, Comment: c.Comment})
+	}
+	return out, nil
+}
+
+// registerFlow adds a flow of a manifest to its target.
+func registerFlow(g *graph, s *Spec, m *module, decl *abi.Flow) error {
+	place := fault.Where{File: m.ref.Path}
+	name := decl.Name
+	if name == "" {
+		name = decl.Target
+	}
+	at := fault.Where{Dataset: decl.Target, Flow: name}
+	if decl.Type != abi.FlowAppend {
+		return fault.New("NOT_SUPPORTED", "flows of type %s cannot be run yet", decl.Type).At(at).At(place)
+	}
+	if decl.Once {
+		return fault.New("NOT_SUPPORTED", "flows that run once cannot be run yet").At(at).At(place)
+	}
+	target, _, _, err := g.lookup(decl.Target)
+	if err != nil {
+		return fault.Place(err, "INVALID_TABLE_NAME", at)
+	}
+	if target == nil {
+		e := fault.New("TABLE_OR_VIEW_NOT_FOUND", "the flow's target %q is no dataset of this pipeline", decl.Target).At(at).At(place)
+		if near := nearest(decl.Target, g.names()); near != "" {
+			e.WithHint("Did you mean %q?", near)
+		}
+		return e
+	}
+	if target.isView() {
+		return fault.New("INVALID_FLOW_QUERY_TYPE", "the flow's target is a view").At(at).At(place)
+	}
+	if target.flow != nil {
+		return fault.New("NOT_SUPPORTED", "several flows into one table (%s and %s)", target.flow.name, name).At(at).At(place)
+	}
+	f := &flow{name: defaultFlowName(target), target: target, onRowError: stream.RowErrorPolicy(decl.OnRowError), place: place}
+	if decl.Name != "" {
+		f.name = strings.ToLower(decl.Name)
+	}
+	if decl.Function != "" {
+		b, err := functionBody(s, m, decl.Function, at)
+		if err != nil {
+			return err
+		}
+		f.body = *b
+	} else {
+		f.body.inputs = []*input{{alias: "source", stream: true, written: decl.Source, place: place}}
+	}
+	target.flow = f
+	return nil
+}
+
+// functionBody makes the query of a function.
+func functionBody(s *Spec, m *module, name string, at fault.Where) (*body, error) {
+	place := fault.Where{File: m.ref.Path}
+	fn, _, ok := m.manifest.Function(name)
+	if !ok {
+		return nil, fault.New("PLUGIN_FUNCTION_NOT_FOUND", "module %s has no function %q", m.name, name).At(at).At(place)
+	}
+	if fn.Kind != abi.KindMap {
+		return nil, fault.New("NOT_SUPPORTED", "function %s.%s is of kind %s; only map can be run yet", m.name, name, fn.Kind).At(at).At(place)
+	}
+	if len(fn.Outputs) > 0 {
+		return nil, fault.New("NOT_SUPPORTED", "function %s.%s has several outputs", m.name, name).At(at).At(place)
+	}
+	b := &body{module: m, function: fn}
+	for i, decl := range fn.Inputs {
+		in := &input{alias: decl.Dataset, stream: decl.Mode == abi.ModeStream, written: decl.Dataset, columns: decl.Columns, place: place}
+		if in.stream && i > 0 {
+			return nil, fault.New("NOT_SUPPORTED", "function %s.%s streams input %d; only the first input may be a stream", m.name, name, i).At(at).At(place)
+		}
+		if decl.Source != nil {
+			src, err := declaredFiles(s, decl.Source)
+			if err != nil {
+				return nil, fault.Place(err, "INVALID_MANIFEST", fault.Where{Dataset: at.Dataset, Flow: at.Flow, File: m.ref.Path})
+			}
+			in.files = src
+		}
+		b.inputs = append(b.inputs, in)
+	}
+	if len(b.inputs) == 0 {
+		return nil, fault.New("NOT_SUPPORTED", "function %s.%s has no inputs", m.name, name).At(at).At(place)
+	}
+	return b, nil
+}
+
+// declaredFiles reads a file source of a manifest; ${key} means the configuration.
+func declaredFiles(s *Spec, src *abi.Source) (*files, error) {
+	if !strings.EqualFold(src.Format, "cloudFiles") {
+		return nil, fault.New("NOT_SUPPORTED", "sources of format %q cannot be read yet", src.Format).WithHint("Use cloudFiles")
+	}
+	path, err := substitute(src.Path, s.Configuration)
+	if err != nil {
+		return nil, err
+	}
+	out := &files{kind: ingest.CloudFiles, path: path, options: map[string]string{}}
+	keys := make([]string, 0, len(src.Options))
+	for k := range src.Options {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	for _, k := range keys {
+		if out.options[k], err = substitute(src.Options[k], s.Configuration); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
