@@ -1,0 +1,141 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// figure is one line of bench.jsonl.
+type figure struct {
+	ID      string  `json:"id"`
+	Case    string  `json:"case,omitempty"`
+	Value   float64 `json:"value"`
+	Better  string  `json:"better"` // higher or lower
+	Must    float64 `json:"must"`
+	Aim     float64 `json:"aim"`
+	Ours    float64 `json:"ours"`
+	Theirs  float64 `json:"theirs"`
+	Unit    string  `json:"unit"`
+	Peer    string  `json:"peer"`
+	Skipped string  `json:"skipped,omitempty"`
+}
+
+// bench is one benchmark: it works below dir, at a scale of 1 for the sizes of
+// the performance page.
+type bench struct {
+	id  string
+	run func(ctx context.Context, dir string, s settings) ([]figure, error)
+}
+
+type settings struct {
+	scale   float64
+	full    bool // the sizes that take minutes to prepare
+	repeats int
+}
+
+// scaled gives a size at the scale, at least 1.
+func (s settings) scaled(n int) int { return max(1, int(float64(n)*s.scale)) }
+
+func main() {
+	var s settings
+	run := flag.String("run", "", "figures to measure, comma-separated (default: all)")
+	out := flag.String("out", "build/bench.jsonl", "the file of JSON lines")
+	dir := flag.String("dir", "build/bench", "the folder to work in")
+	flag.Float64Var(&s.scale, "scale", 1, "shrink or grow the work")
+	flag.BoolVar(&s.full, "full", os.Getenv("BENCH_FULL") != "", "measure the largest sizes too")
+	flag.IntVar(&s.repeats, "repeats", 3, "take the median of that many runs")
+	flag.Parse()
+	if err := measure(*run, *out, *dir, s); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+func measure(run, out, dir string, s settings) error {
+	wanted := strings.FieldsFunc(run, func(r rune) bool { return r == ',' || r == ' ' })
+	benches := []bench{{"P5", runP5}, {"P6", runP6}, {"P7", runP7}}
+	for _, w := range wanted {
+		if !slices.ContainsFunc(benches, func(b bench) bool { return b.id == w }) {
+			return fmt.Errorf("no figure %s is measured yet", w)
+		}
+	}
+	if err := os.MkdirAll(filepath.Dir(out), 0o755); err != nil {
+		return err
+	}
+	lines, err := os.Create(out)
+	if err != nil {
+		return err
+	}
+	defer lines.Close()
+	fmt.Printf("%-4s %-34s %9s %7s %7s %10s %10s  %s\n", "", "", "ratio", "must", "aim", "ours", "theirs", "peer")
+	for _, b := range benches {
+		if len(wanted) > 0 && !slices.Contains(wanted, b.id) {
+			continue
+		}
+		work, err := filepath.Abs(filepath.Join(dir, b.id))
+		if err != nil {
+			return err
+		}
+		if err := os.RemoveAll(work); err != nil {
+			return err
+		}
+		if err := os.MkdirAll(work, 0o755); err != nil {
+			return err
+		}
+		figures, err := b.run(context.Background(), work, s)
+		if err != nil {
+			return fmt.Errorf("%s: %w", b.id, err)
+		}
+		for _, f := range figures {
+			f.ID = b.id
+			print(f)
+			if err := json.NewEncoder(lines).Encode(f); err != nil {
+				return err
+			}
+		}
+		if err := os.RemoveAll(work); err != nil {
+			return err
+		}
+	}
+	return lines.Close()
+}
+
+func print(f figure) {
+	if f.Skipped != "" {
+		fmt.Printf("%-4s %-34s skipped: %s\n", f.ID, f.Case, f.Skipped)
+		return
+	}
+	sign := "≥"
+	if f.Better == "lower" {
+		sign = "≤"
+	}
+	fmt.Printf("%-4s %-34s %9.2f %s%6.2f %s%6.2f %8.3f %s %8.3f %s  %s\n",
+		f.ID, f.Case, f.Value, sign, f.Must, sign, f.Aim, f.Ours, f.Unit, f.Theirs, f.Unit, f.Peer)
+}
+
+// median runs a thing several times and gives the median of its seconds.
+// prepare runs before each, unmeasured.
+func median(repeats int, prepare func() error, thing func() error) (float64, error) {
+	var seconds []float64
+	for range max(1, repeats) {
+		if prepare != nil {
+			if err := prepare(); err != nil {
+				return 0, err
+			}
+		}
+		start := time.Now()
+		if err := thing(); err != nil {
+			return 0, err
+		}
+		seconds = append(seconds, time.Since(start).Seconds())
+	}
+	slices.Sort(seconds)
+	return seconds[len(seconds)/2], nil
+}
