@@ -1,12 +1,17 @@
 package cli
 
 import (
+	"bufio"
 	"context"
+	"fmt"
+	"io"
+	"iter"
 	"time"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/weir-data/weir/host/pipeline"
+	"github.com/weir-data/weir/host/stream"
 )
 
 func filesCommand() *cli.Command {
@@ -27,9 +32,52 @@ func filesCommand() *cli.Command {
 				return err
 			}
 			return withPipeline(c, func(ctx context.Context, p *pipeline.Pipeline) error {
-				_, _, _ = args, format, time.Now()
-				return nil
+				states, err := p.Files(ctx, args[0])
+				if err != nil {
+					return wrongUsage(err)
+				}
+				if format == "json" {
+					return writeFilesJSON(c.App.Writer, states)
+				}
+				return writeFilesText(c.App.Writer, states)
 			})
 		},
 	}
+}
+
+func writeFilesJSON(w io.Writer, states iter.Seq2[stream.FileState, error]) error {
+	out := bufio.NewWriter(w)
+	for f, err := range states {
+		if err != nil {
+			return err
+		}
+		if err := writeJSON(out, f); err != nil {
+			return err
+		}
+	}
+	return out.Flush()
+}
+
+// writeFilesText prints a line as it comes: a flow may know millions of files.
+func writeFilesText(w io.Writer, states iter.Seq2[stream.FileState, error]) error {
+	out := bufio.NewWriter(w)
+	n := 0
+	for f, err := range states {
+		if err != nil {
+			return err
+		}
+		n++
+		committed := "-"
+		if !f.CommitTime.IsZero() {
+			committed = f.CommitTime.UTC().Format(time.RFC3339)
+		}
+		if _, err := fmt.Fprintf(out, "%-17s batch %-6d %10d bytes  found %s  committed %-20s  %s\n", f.State, f.Batch, f.Size,
+			f.DiscoveryTime.UTC().Format(time.RFC3339), committed, printable(f.Path)); err != nil {
+			return err
+		}
+	}
+	if _, err := fmt.Fprintf(out, "%d files\n", n); err != nil {
+		return err
+	}
+	return out.Flush()
 }
