@@ -15,8 +15,8 @@ type graph struct {
 	defaults catalog.Name
 	tables   map[catalog.Name]*dataset
 	views    map[string]*dataset // by lower-case name
-	// order has upstream before downstream, else by name; level counts the
-	// longest way from a source.
+	// order has upstream before downstream and is always the same; level counts
+	// the longest way from a source.
 	order []*dataset
 	level map[*dataset]int
 }

@@ -2,9 +2,10 @@ package pipeline
 
 import (
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
-	"sort"
+	"slices"
 	"strings"
 
 	"github.com/weir-data/weir/host/fault"
@@ -32,13 +33,8 @@ func (s *Spec) sqlFiles() ([]sqlFile, error) {
 			paths[path] = true
 		}
 	}
-	sorted := make([]string, 0, len(paths))
-	for path := range paths {
-		sorted = append(sorted, path)
-	}
-	sort.Strings(sorted)
-	files := make([]sqlFile, 0, len(sorted))
-	for _, path := range sorted {
+	files := make([]sqlFile, 0, len(paths))
+	for _, path := range slices.Sorted(maps.Keys(paths)) {
 		text, err := readBounded(path, maxSQLBytes)
 		if err != nil {
 			return nil, err

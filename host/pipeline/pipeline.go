@@ -71,7 +71,10 @@ func Open(ctx context.Context, spec *Spec, opts Options) (*Pipeline, error) {
 	}
 	p := &Pipeline{spec: spec, opts: opts, engine: &lazyEngine{opts: opts}, sources: map[*input]*ingest.Source{}}
 	if err := p.load(ctx); err != nil {
-		return nil, errors.Join(err, p.Close(context.WithoutCancel(ctx)))
+		if closing := p.Close(context.WithoutCancel(ctx)); closing != nil {
+			return nil, errors.Join(err, closing)
+		}
+		return nil, err
 	}
 	return p, nil
 }
@@ -95,9 +98,6 @@ func (p *Pipeline) load(ctx context.Context) error {
 			return err
 		}
 		p.modules = append(p.modules, m)
-		if len(ref.Limits) > 0 {
-			p.opts.Logger.Warn("limits of modules are read but not enforced yet", "module", m.name)
-		}
 	}
 	p.graph = newGraph(catalog.Name{Catalog: p.spec.Catalog, Schema: p.spec.Schema})
 	if err := register(p.graph, p.spec, texts, p.modules); err != nil {
@@ -119,6 +119,17 @@ func (p *Pipeline) Close(ctx context.Context) error {
 		errs = append(errs, p.wasm.Close(ctx))
 	}
 	return errors.Join(errs...)
+}
+
+// warnings are what a user should know of the spec.
+func (p *Pipeline) warnings() []string {
+	var out []string
+	for _, m := range p.modules {
+		if len(m.ref.Limits) > 0 {
+			out = append(out, "module "+m.name+": its limits are read and not enforced yet; the defaults hold")
+		}
+	}
+	return out
 }
 
 // Spec gives the spec the pipeline was opened with.

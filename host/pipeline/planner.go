@@ -2,7 +2,6 @@ package pipeline
 
 import (
 	"context"
-	"sort"
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -50,7 +49,7 @@ func (p *Pipeline) Plan(ctx context.Context) (*Plan, error) {
 			}
 		}
 	}
-	out.Warnings = pl.warnings
+	out.Warnings = append(pl.warnings, p.warnings()...)
 	return out, nil
 }
 
@@ -234,10 +233,13 @@ func checkColumns(d *dataset, s *arrow.Schema) *fault.Error {
 			return fault.Wrap(err, codeOr(err, "UNSUPPORTED_TYPE"), "column %q cannot be stored", f.Name).WithHint("CAST it in the query")
 		}
 	}
-	for what, columns := range map[string][]string{"PARTITIONED BY": d.partitionBy, "CLUSTER BY": d.clusterBy} {
-		for _, c := range columns {
+	for _, clause := range []struct {
+		name    string
+		columns []string
+	}{{"PARTITIONED BY", d.partitionBy}, {"CLUSTER BY", d.clusterBy}} {
+		for _, c := range clause.columns {
 			if _, ok := seen[strings.ToLower(c)]; !ok {
-				return fault.New("UNRESOLVED_COLUMN", "%s names %q, which is no column of the table", what, c)
+				return fault.New("UNRESOLVED_COLUMN", "%s names %q, which is no column of the table", clause.name, c)
 			}
 		}
 	}
@@ -322,14 +324,4 @@ func declaredTarget(columns []sql.Column) *arrow.Schema {
 		return nil
 	}
 	return arrow.NewSchema(fields, nil)
-}
-
-// sortedKeys gives a map's keys in order.
-func sortedKeys[V any](m map[string]V) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	sort.Strings(keys)
-	return keys
 }

@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -189,6 +190,12 @@ func registerFlow(g *graph, s *Spec, m *module, decl *abi.Flow) error {
 	f := &flow{name: defaultFlowName(target), target: target, onRowError: stream.RowErrorPolicy(decl.OnRowError), place: place}
 	if decl.Name != "" {
 		f.name = strings.ToLower(decl.Name)
+		if !isFolderName(f.name) || strings.Contains(f.name, ".") {
+			return fault.New("INVALID_FLOW_NAME", "%q is also the name of a folder and cannot be used for it", decl.Name).At(at).At(place)
+		}
+		if other, _, _, err := g.lookup(f.name); err == nil && other != nil && other != target {
+			return fault.New("FLOW_NAME_CONFLICTS_WITH_TABLE", "the flow has the name of the dataset %q", f.name).At(at).At(place)
+		}
 	}
 	if decl.Function != "" {
 		b, err := functionBody(s, m, decl.Function, at)
@@ -247,12 +254,7 @@ func declaredFiles(s *Spec, src *abi.Source) (*files, error) {
 		return nil, err
 	}
 	out := &files{kind: ingest.CloudFiles, path: path, options: map[string]string{}}
-	keys := make([]string, 0, len(src.Options))
-	for k := range src.Options {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	for _, k := range keys {
+	for _, k := range slices.Sorted(maps.Keys(src.Options)) {
 		if out.options[k], err = substitute(src.Options[k], s.Configuration); err != nil {
 			return nil, err
 		}

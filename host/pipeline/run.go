@@ -37,7 +37,10 @@ func (p *Pipeline) Run(ctx context.Context, opt RunOptions) (*Result, error) {
 	}
 	u, err := p.newUpdate(ctx, chosen, opt)
 	if err != nil {
-		return nil, errors.Join(err, unlock())
+		if unlocking := unlock(); unlocking != nil {
+			return nil, errors.Join(err, unlocking)
+		}
+		return nil, err
 	}
 	result := u.run(ctx)
 	return result, unlock()
@@ -71,7 +74,7 @@ func (p *Pipeline) newUpdate(ctx context.Context, chosen *selection, opt RunOpti
 		p: p, opt: opt, chosen: chosen,
 		result: &Result{
 			Pipeline: p.spec.Name, PipelineID: identity.PipelineID, UpdateID: uuid.NewString(),
-			State: Running, Started: p.now(),
+			State: Running, Started: p.now(), Warnings: p.warnings(),
 		},
 	}
 	u.openLog()

@@ -2,7 +2,8 @@ package pipeline
 
 import (
 	"fmt"
-	"sort"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -46,12 +47,7 @@ func readSettings(conf map[string]string, at func(key string, e *fault.Error) *f
 			return nil
 		},
 	}
-	keys := make([]string, 0, len(conf))
-	for key := range conf {
-		keys = append(keys, key)
-	}
-	sort.Strings(keys)
-	for _, key := range keys {
+	for _, key := range slices.Sorted(maps.Keys(conf)) {
 		if key == "" || strings.ContainsAny(key, "{}$\x00\n") {
 			return s, at(key, fault.New("INVALID_SPEC", "configuration key %q: a key is text without $, { and }", key))
 		}

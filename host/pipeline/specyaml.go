@@ -3,7 +3,8 @@ package pipeline
 import (
 	"errors"
 	"fmt"
-	"sort"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/goccy/go-yaml"
@@ -92,11 +93,7 @@ func (f *yamlFile) fields(n ast.Node, what string, handlers map[string]func(ast.
 		handle, ok := handlers[key]
 		if !ok {
 			e := f.errAt(kv.Key, "%s has no field %q", what, key)
-			names := make([]string, 0, len(handlers))
-			for name := range handlers {
-				names = append(names, name)
-			}
-			sort.Strings(names)
+			names := slices.Sorted(maps.Keys(handlers))
 			if near := nearest(key, names); near != "" {
 				return e.WithHint("Did you mean %q?", near)
 			}

@@ -1,0 +1,261 @@
+package pipeline
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/weir-data/weir/abi"
+	"github.com/weir-data/weir/host/catalog"
+	"github.com/weir-data/weir/host/sql"
+)
+
+// built collects statements and manifests for a graph without files or modules.
+type built struct {
+	spec       *Spec
+	statements []sql.Statement
+	modules    []*module
+	others     []string // tables of other pipelines
+}
+
+func build(definitions ...func(*built)) (*graph, error) {
+	b := &built{spec: &Spec{Dir: "/project", Catalog: "c", Schema: "s", Configuration: map[string]string{"landing": "/landing"}}}
+	for _, def := range definitions {
+		def(b)
+	}
+	g := newGraph(catalog.Name{Catalog: "c", Schema: "s"})
+	for i := range b.statements {
+		if err := registerStatement(g, &b.statements[i]); err != nil {
+			return nil, err
+		}
+	}
+	if err := register(g, b.spec, nil, b.modules); err != nil {
+		return nil, err
+	}
+	return g, g.resolve(context.Background(), func(_ context.Context, n catalog.Name) (bool, error) {
+		for _, other := range b.others {
+			if n.String() == other {
+				return true, nil
+			}
+		}
+		return false, nil
+	})
+}
+
+// table defines a streaming table; inputs are written as in SQL, STREAM(x) or x.
+func table(name string, inputs ...string) func(*built) {
+	return statement(sql.StreamingTable, name, inputs...)
+}
+
+func view(name string, inputs ...string) func(*built) {
+	return statement(sql.TemporaryView, name, inputs...)
+}
+
+func statement(kind sql.Kind, name string, inputs ...string) func(*built) {
+	return func(b *built) {
+		line := len(b.statements) + 1
+		st := sql.Statement{Kind: kind, Name: name, File: "a.sql", Line: line}
+		for i, in := range inputs {
+			src := sql.SourceRef{Alias: fmt.Sprintf("r%d", i), Line: line}
+			if inner, ok := strings.CutPrefix(in, "STREAM("); ok {
+				src.Stream, in = true, strings.TrimSuffix(inner, ")")
+			}
+			if path, ok := strings.CutPrefix(in, "files:"); ok {
+				src.Files = &sql.FilesRef{Path: path}
+			} else {
+				src.Table = in
+			}
+			st.Sources = append(st.Sources, src)
+		}
+		b.statements = append(b.statements, st)
+	}
+}
+
+// constrain adds a constraint to the statement before it.
+func constrain(name, onViolation string) func(*built) {
+	return func(b *built) {
+		st := &b.statements[len(b.statements)-1]
+		st.Constraints = append(st.Constraints, sql.Constraint{Name: name, Condition: "a > 0", OnViolation: onViolation})
+	}
+}
+
+func manifest(m abi.Manifest) func(*built) {
+	return func(b *built) {
+		b.modules = append(b.modules, &module{ref: PluginRef{Path: "m.wasm"}, name: "m", manifest: &m})
+	}
+}
+
+func other(names ...string) func(*built) {
+	return func(b *built) { b.others = append(b.others, names...) }
+}
+
+func order(g *graph) string {
+	var out []string
+	for _, d := range g.order {
+		out = append(out, fmt.Sprintf("%s:%d", strings.TrimPrefix(strings.TrimPrefix(d.id, "c."), "s."), g.level[d]))
+	}
+	return strings.Join(out, " ")
+}
+
+// covers A118 A119 A120 A128
+func TestNamesResolveToThreePartsAndOrderFollowsReads(t *testing.T) {
+	g, err := build(
+		table("gold.totals", "STREAM(silver.orders)", "rates"),
+		table("silver.orders", "STREAM(typed)"),
+		view("typed", "STREAM(c.s.ORDERS)"),
+		table("orders", "STREAM(files:/landing/orders)"),
+		table("`rates`", "STREAM(files:/landing/rates)"),
+		table("other.live", "STREAM(LIVE.orders)"),
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := order(g), "orders:0 rates:0 typed:1 silver.orders:1 other.live:1 gold.totals:2"; got != want {
+		t.Errorf("order %s, want %s", got, want)
+	}
+}
+
+// covers A190
+func TestTablesOfOtherPipelinesCanBeRead(t *testing.T) {
+	g, err := build(table("gold", "STREAM(silver.orders)"), other("c.silver.orders"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	view := g.view("p")
+	if len(view.Nodes) != 2 || view.Nodes[0].Kind != "table" || view.Edges[0].From != "c.silver.orders" || view.Edges[0].Mode != "stream" {
+		t.Errorf("graph %+v", view)
+	}
+}
+
+func TestQuarantineTablesCanBeRead(t *testing.T) {
+	g, err := build(table("orders", "STREAM(files:/l)"), constrain("ok", "quarantine"), table("refused", "STREAM(orders_quarantine)"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := order(g); got != "orders:0 refused:1" {
+		t.Errorf("order %s", got)
+	}
+}
+
+// Whatever is wrong with the graph is an error with the place of its definition.
+// covers A1 A2 A57 A60 A100 A103 A113 A115 A122 A124
+func TestGraphRefusals(t *testing.T) {
+	streaming := abi.Function{Name: "f", Kind: abi.KindMap, Inputs: []abi.Input{{Dataset: "a", Mode: abi.ModeStream}}}
+	fn := func(change func(*abi.Function)) []abi.Function {
+		f := streaming
+		f.Inputs = append([]abi.Input(nil), streaming.Inputs...)
+		change(&f)
+		return []abi.Function{f}
+	}
+	source := table("a", "STREAM(files:/landing)")
+	declare := func(d abi.Dataset, fns ...abi.Function) func(*built) {
+		return manifest(abi.Manifest{Functions: fns, Datasets: []abi.Dataset{d}})
+	}
+	for name, c := range map[string]struct {
+		definitions []func(*built)
+		code        string
+		says        []string
+	}{
+		"no datasets":          {nil, "RUN_EMPTY_PIPELINE", nil},
+		"views only":           {[]func(*built){view("v", "STREAM(v2)"), view("v2", "STREAM(files:/l)")}, "RUN_EMPTY_PIPELINE", nil},
+		"the same name twice":  {[]func(*built){source, table("S.A", "STREAM(files:/l)")}, "PIPELINE_DUPLICATE_IDENTIFIERS", []string{"a.sql", "line 2", "a.sql:1"}},
+		"a view and a table":   {[]func(*built){source, view("A", "STREAM(a)")}, "PIPELINE_DUPLICATE_IDENTIFIERS", []string{"line 2"}},
+		"a table and a view":   {[]func(*built){view("A", "STREAM(files:/l)"), source}, "PIPELINE_DUPLICATE_IDENTIFIERS", []string{"line 2"}},
+		"two views":            {[]func(*built){view("v", "STREAM(files:/l)"), view("V", "STREAM(files:/l)")}, "PIPELINE_DUPLICATE_IDENTIFIERS", []string{"line 2"}},
+		"a view with a schema": {[]func(*built){source, view("s.v", "STREAM(a)")}, "INVALID_TABLE_NAME", []string{"no catalog and no schema"}},
+		"four parts":           {[]func(*built){table("a.b.c.d", "STREAM(files:/l)")}, "INVALID_TABLE_NAME", []string{"line 1"}},
+		"reserved name":        {[]func(*built){table("_weir.b", "STREAM(files:/l)")}, "INVALID_TABLE_NAME", []string{"reserved"}},
+		"unknown source":       {[]func(*built){table("orders", "STREAM(files:/l)"), table("b", "STREAM(oders)")}, "TABLE_OR_VIEW_NOT_FOUND", []string{`"oders"`, "line 2", `Did you mean "orders"?`}},
+		"unknown, far":         {[]func(*built){source, table("b", "STREAM(x.orders)")}, "TABLE_OR_VIEW_NOT_FOUND", []string{"mean c.s"}},
+		"reads itself":         {[]func(*built){table("a", "STREAM(a)")}, "CIRCULAR_DEPENDENCY", []string{"c.s.a ← c.s.a"}},
+		"a cycle through a view": {[]func(*built){table("a", "STREAM(v)"), view("v", "STREAM(b)"), table("b", "STREAM(files:/l)", "a")},
+			"CIRCULAR_DEPENDENCY", []string{"c.s.a ← v ← c.s.b ← c.s.a"}},
+		"batch query":              {[]func(*built){source, table("b", "a")}, "INVALID_FLOW_QUERY_TYPE", []string{"Cannot create streaming table from batch query", "line 2"}},
+		"batch files":              {[]func(*built){table("b", "files:/l")}, "INVALID_FLOW_QUERY_TYPE", []string{"Cannot create streaming table from batch query"}},
+		"files as side input":      {[]func(*built){table("b", "STREAM(files:/l)", "files:/m")}, "NOT_SUPPORTED", []string{"not as a batch input", "/m"}},
+		"two streams":              {[]func(*built){source, table("b", "STREAM(a)", "STREAM(files:/l)")}, "NOT_SUPPORTED", []string{"a join of two streams"}},
+		"streaming view as batch":  {[]func(*built){source, view("v", "STREAM(a)"), table("b", "STREAM(a)", "v")}, "INCOMPATIBLE_STREAMING_VIEW_READ", []string{"STREAM(v)"}},
+		"batch view as stream":     {[]func(*built){source, view("v", "a"), table("b", "STREAM(v)")}, "INCOMPATIBLE_BATCH_VIEW_READ", nil},
+		"expectations on a view":   {[]func(*built){source, view("v", "STREAM(a)"), constrain("x", "warn"), table("b", "STREAM(v)")}, "NOT_SUPPORTED", []string{"expectations on a temporary view"}},
+		"an expectation twice":     {[]func(*built){source, constrain("x", "warn"), constrain("x", "drop")}, "DUPLICATE_EXPECTATION", []string{`"x"`}},
+		"an unknown action":        {[]func(*built){source, constrain("x", "explode")}, "INVALID_EXPECTATION", []string{"explode"}},
+		"the name of a quarantine": {[]func(*built){source, constrain("x", "quarantine"), table("a_quarantine", "STREAM(files:/l)")}, "PIPELINE_DUPLICATE_IDENTIFIERS", []string{"quarantine table of c.s.a"}},
+		"a materialized view":      {[]func(*built){source, declare(abi.Dataset{Name: "m", Type: abi.DatasetMaterializedView, Function: "f"}, streaming)}, "NOT_SUPPORTED", []string{"materialized view", "m.wasm"}},
+		"a sink":                   {[]func(*built){source, declare(abi.Dataset{Name: "m", Type: abi.DatasetSink})}, "NOT_SUPPORTED", []string{"a sink cannot"}},
+		"a table without a flow":   {[]func(*built){source, declare(abi.Dataset{Name: "m", Type: abi.DatasetStreamingTable})}, "PIPELINE_DATASET_WITHOUT_FLOW", []string{"c.s.m"}},
+		"an unknown function":      {[]func(*built){source, declare(abi.Dataset{Name: "m", Type: abi.DatasetStreamingTable, Function: "g"}, streaming)}, "PLUGIN_FUNCTION_NOT_FOUND", []string{`"g"`}},
+		"a query function":         {[]func(*built){source, declare(abi.Dataset{Name: "m", Type: abi.DatasetStreamingTable, Function: "f"}, fn(func(f *abi.Function) { f.Kind = abi.KindQuery })...)}, "NOT_SUPPORTED", []string{"of kind query"}},
+		"several outputs":          {[]func(*built){source, declare(abi.Dataset{Name: "m", Type: abi.DatasetStreamingTable, Function: "f"}, fn(func(f *abi.Function) { f.Outputs = []abi.Output{{}} })...)}, "NOT_SUPPORTED", []string{"several outputs"}},
+		"no inputs":                {[]func(*built){source, declare(abi.Dataset{Name: "m", Type: abi.DatasetStreamingTable, Function: "f"}, fn(func(f *abi.Function) { f.Inputs = nil })...)}, "NOT_SUPPORTED", []string{"no inputs"}},
+		"a second streamed input":  {[]func(*built){source, declare(abi.Dataset{Name: "m", Type: abi.DatasetStreamingTable, Function: "f"}, fn(func(f *abi.Function) { f.Inputs = append(f.Inputs, f.Inputs[0]) })...)}, "NOT_SUPPORTED", []string{"only the first"}},
+		"a kafka source":           {[]func(*built){source, declare(abi.Dataset{Name: "m", Type: abi.DatasetStreamingTable, Function: "f"}, fn(func(f *abi.Function) { f.Inputs[0] = abi.Input{Source: &abi.Source{Format: "kafka"}, Mode: "stream"} })...)}, "NOT_SUPPORTED", []string{`"kafka"`}},
+		"a source of an unknown key": {[]func(*built){source, declare(abi.Dataset{Name: "m", Type: abi.DatasetStreamingTable, Function: "f"}, fn(func(f *abi.Function) {
+			f.Inputs[0] = abi.Input{Source: &abi.Source{Format: "cloudFiles", Path: "${nope}"}, Mode: "stream"}
+		})...)}, "CONFIGURATION_NOT_FOUND", []string{`"nope"`}},
+		"a source that is not closed": {[]func(*built){source, declare(abi.Dataset{Name: "m", Type: abi.DatasetStreamingTable, Function: "f"}, fn(func(f *abi.Function) {
+			f.Inputs[0] = abi.Input{Source: &abi.Source{Format: "cloudFiles", Path: "${nope"}, Mode: "stream"}
+		})...)}, "INVALID_CONFIGURATION_REFERENCE", nil},
+		"an unknown declared type":   {[]func(*built){source, declare(abi.Dataset{Name: "m", Type: abi.DatasetStreamingTable, Function: "f", Schema: []abi.Column{{Name: "x", Type: "money"}}}, streaming)}, "INVALID_MANIFEST", []string{`"x"`}},
+		"a flow into nothing":        {[]func(*built){source, manifest(abi.Manifest{Flows: []abi.Flow{{Type: abi.FlowAppend, Target: "b", Source: "a"}}})}, "TABLE_OR_VIEW_NOT_FOUND", []string{`"b"`}},
+		"a second flow into a table": {[]func(*built){source, manifest(abi.Manifest{Flows: []abi.Flow{{Name: "late", Type: abi.FlowAppend, Target: "a", Source: "a"}}})}, "NOT_SUPPORTED", []string{"several flows into one table"}},
+		"a flow into a view":         {[]func(*built){source, view("v", "STREAM(a)"), manifest(abi.Manifest{Flows: []abi.Flow{{Type: abi.FlowAppend, Target: "v", Source: "a"}}})}, "INVALID_FLOW_QUERY_TYPE", nil},
+		"an auto cdc flow":           {[]func(*built){source, manifest(abi.Manifest{Flows: []abi.Flow{{Type: abi.FlowAutoCDC, Target: "a", Source: "a"}}})}, "NOT_SUPPORTED", []string{"auto_cdc"}},
+		"a snapshot flow":            {[]func(*built){source, manifest(abi.Manifest{Flows: []abi.Flow{{Type: abi.FlowAutoCDCFromSnapshot, Target: "a", Source: "a"}}})}, "NOT_SUPPORTED", []string{"auto_cdc_from_snapshot"}},
+		"a flow that runs once":      {[]func(*built){source, manifest(abi.Manifest{Flows: []abi.Flow{{Type: abi.FlowAppend, Target: "a", Source: "a", Once: true}}})}, "NOT_SUPPORTED", []string{"once"}},
+		"a flow with a path as name": {[]func(*built){source, manifest(abi.Manifest{
+			Datasets: []abi.Dataset{{Name: "b", Type: abi.DatasetStreamingTable}},
+			Flows:    []abi.Flow{{Name: "../x", Type: abi.FlowAppend, Target: "b", Source: "a"}}})}, "INVALID_FLOW_NAME", []string{"../x"}},
+		"a flow with a table's name": {[]func(*built){source, manifest(abi.Manifest{
+			Datasets: []abi.Dataset{{Name: "b", Type: abi.DatasetStreamingTable}},
+			Flows:    []abi.Flow{{Name: "A", Type: abi.FlowAppend, Target: "b", Source: "a"}}})}, "FLOW_NAME_CONFLICTS_WITH_TABLE", []string{`"a"`}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := build(c.definitions...)
+			wantFault(t, err, c.code, c.says...)
+		})
+	}
+}
+
+// covers A114
+func TestManifestFlowsFillTheirTargets(t *testing.T) {
+	g, err := build(table("a", "STREAM(files:/l)"), manifest(abi.Manifest{
+		Datasets: []abi.Dataset{{Name: "b", Type: abi.DatasetStreamingTable}},
+		Flows:    []abi.Flow{{Name: "Copy", Type: abi.FlowAppend, Target: "b", Source: "a", OnRowError: "skip"}},
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := g.order[1]
+	if b.flow.name != "copy" || b.flow.body.streamInput().dataset != g.order[0] || b.rowErrorPolicy() != "skip" {
+		t.Errorf("flow %+v", b.flow)
+	}
+}
+
+// The author of a view knows what to do with its bad rows, unless the table says otherwise.
+func TestRowErrorPolicyComesFromTheNearest(t *testing.T) {
+	policyOf := func(tablePolicy, viewPolicy string) string {
+		t.Helper()
+		g, err := build(table("a", "STREAM(files:/l)"), manifest(abi.Manifest{
+			Functions: []abi.Function{
+				{Name: "f", Kind: abi.KindMap, Inputs: []abi.Input{{Dataset: "a", Mode: abi.ModeStream}}},
+				{Name: "g", Kind: abi.KindMap, Inputs: []abi.Input{{Dataset: "v", Mode: abi.ModeStream}}},
+			},
+			Datasets: []abi.Dataset{
+				{Name: "v", Type: abi.DatasetTemporaryView, Function: "f", OnRowError: viewPolicy},
+				{Name: "b", Type: abi.DatasetStreamingTable, Function: "g", OnRowError: tablePolicy},
+			},
+		}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(g.tables[catalog.Name{Catalog: "c", Schema: "s", Table: "b"}].rowErrorPolicy())
+	}
+	for _, c := range []struct{ table, view, want string }{
+		{"", "", "fail"}, {"", "quarantine", "quarantine"}, {"skip", "quarantine", "skip"}, {"fail", "quarantine", "fail"},
+	} {
+		if got := policyOf(c.table, c.view); got != c.want {
+			t.Errorf("table %q, view %q: %q, want %q", c.table, c.view, got, c.want)
+		}
+	}
+}
