@@ -1,0 +1,134 @@
+package testscripts
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// TestDocsShowWhatHappens runs every console block of the pages in docs and of
+// the README: each line after "$ " is run, and what follows is compared with
+// its standard output, or with standard error when the command fails. What
+// differs from run to run stands there as <uuid>, <time> and the like.
+// UPDATE_SCRIPTS=1 writes what happened into the page.
+func TestDocsShowWhatHappens(t *testing.T) {
+	root := repoRoot(t)
+	for _, page := range []string{"README.md", "docs/cli.md"} {
+		t.Run(page, func(t *testing.T) {
+			t.Parallel()
+			file := filepath.Join(root, page)
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, ran := runConsole(t, string(text))
+			if ran == 0 {
+				t.Fatal("the page has no console block")
+			}
+			if got == string(text) {
+				return
+			}
+			if os.Getenv("UPDATE_SCRIPTS") != "" {
+				if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+					t.Fatal(err)
+				}
+				return
+			}
+			want, have := strings.Split(string(text), "\n"), strings.Split(got, "\n")
+			for i := range min(len(want), len(have)) {
+				if want[i] != have[i] {
+					t.Fatalf("%s:%d\n page %s\n  ran %s\n(UPDATE_SCRIPTS=1 go test ./testscripts -run Docs rewrites the page)", page, i+1, want[i], have[i])
+				}
+			}
+			t.Fatalf("%s has %d lines, not %d", page, len(want), len(have))
+		})
+	}
+}
+
+// runConsole gives the page with what its commands printed.
+func runConsole(t *testing.T, page string) (string, int) {
+	t.Helper()
+	work, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, ran, inBlock := work, 0, false
+	var out []string
+	for line := range strings.SplitSeq(page, "\n") {
+		switch {
+		case line == "```console":
+			inBlock = true
+			out = append(out, line)
+		case inBlock && line == "```":
+			inBlock = false
+			out = append(out, line)
+		case inBlock:
+			command, ok := strings.CutPrefix(line, "$ ")
+			if !ok {
+				continue // the output of before: written anew
+			}
+			out = append(out, line)
+			ran++
+			if to, ok := strings.CutPrefix(command, "cd "); ok {
+				dir = filepath.Join(dir, to)
+				continue
+			}
+			if printed := runShell(t, dir, work, command); printed != "" {
+				out = append(out, strings.Split(printed, "\n")...)
+			}
+		default:
+			out = append(out, line)
+		}
+	}
+	return strings.Join(out, "\n"), ran
+}
+
+func runShell(t *testing.T, dir, work, command string) string {
+	t.Helper()
+	if target, ok := strings.CutPrefix(command, "make "); ok {
+		// make test would run this test again: that the target exists is enough.
+		cmd := exec.Command("make", "-n", target)
+		cmd.Dir = repoRoot(t)
+		if text, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%s: %v\n%s", command, err, text)
+		}
+		return ""
+	}
+	cmd := exec.Command("sh", "-c", command)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "WEIR_CACHE_DIR="+sharedCache())
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	printed := &stdout
+	if err := cmd.Run(); err != nil {
+		t.Logf("%s: %v\n%s", command, err, stderr.String())
+		printed = &stderr
+	}
+	text := strings.TrimRight(printed.String(), "\n")
+	text = strings.ReplaceAll(text, work, "<dir>")
+	for _, v := range varying {
+		text = v.pattern.ReplaceAllString(text, v.as)
+	}
+	return text
+}
+
+var varying = []struct {
+	pattern *regexp.Regexp
+	as      string
+}{
+	{regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`), "<uuid>"},
+	{regexp.MustCompile(`\b[0-9a-f]{64}\b`), "<sha256>"},
+	{regexp.MustCompile(`20[0-9]{2}-[0-9]{2}-[0-9]{2}T[0-9:.]+Z`), "<time>"},
+	{regexp.MustCompile(` in [0-9.]+(ms|s)\b`), " in <duration>"},
+	{regexp.MustCompile(`[0-9.]+ MiB`), "<size>"},
+	{regexp.MustCompile(`("(size|bytes|size_bytes)"):[0-9]+`), "$1:<bytes>"},
+	{regexp.MustCompile(`\([0-9]+ bytes\)`), "(<bytes> bytes)"},
+	{regexp.MustCompile(`go1\.[0-9.]+`), "<go>"},
+	{regexp.MustCompile(`linux|darwin`), "<os>"},
+	{regexp.MustCompile(`amd64|arm64`), "<arch>"},
+	{regexp.MustCompile(`\+[0-9a-f]{12}\b`), ""},
+}
