@@ -27,9 +27,9 @@ func ScanDecimal(text string) (d Decimal128, scale int, ok bool) {
 	return d, scale, ok
 }
 
-// number is decimal text taken apart: the digits of mantissa, of which point stand before the
+// numeral is decimal text taken apart: the digits of mantissa, of which point stand before the
 // decimal point, times 10^exp.
-type number struct {
+type numeral struct {
 	mantissa string // digits and at most one point
 	digits   int
 	point    int
@@ -37,7 +37,7 @@ type number struct {
 	neg      bool
 }
 
-func scanNumber(text string) (n number, ok bool) {
+func scanNumber(text string) (n numeral, ok bool) {
 	i := 0
 	if i < len(text) && (text[i] == '-' || text[i] == '+') {
 		n.neg = text[i] == '-'
@@ -86,7 +86,7 @@ func scanExponent(text string) (exp int, ok bool) {
 }
 
 // toScale keeps the digits up to the wanted scale; the digits behind decide the rounding.
-func (n number) toScale(scale int, r Rounding) (Decimal128, bool) {
+func (n numeral) toScale(scale int, r Rounding) (Decimal128, bool) {
 	keep := n.point + n.exp + scale
 	var m u128
 	seen, half, lost := 0, -1, false

@@ -1,0 +1,261 @@
+package weir
+
+import "math"
+
+// builder is what every typed builder is to its column.
+type builder interface {
+	Len() int
+	AppendNull()
+	nulls() int
+	reset()
+	encode(e *encoder)
+	// check finds what is wrong with the values, before they are encoded.
+	check(path string) error
+	dataType() DataType
+}
+
+// validity keeps which rows are null. No bits are kept until the first null comes.
+type validity struct {
+	bits  []byte
+	count int // nulls
+}
+
+// null makes row i null; rows is how many there are with it.
+func (v *validity) null(i, rows int) {
+	if v.count == 0 {
+		v.bits = v.bits[:0]
+	}
+	v.cover(rows)
+	if v.bits[i>>3]>>(i&7)&1 == 1 {
+		v.bits[i>>3] &^= 1 << (i & 7)
+		v.count++
+	}
+}
+
+// cover makes bits for the rows, valid ones.
+func (v *validity) cover(rows int) {
+	for len(v.bits) < (rows+7)/8 {
+		v.bits = append(v.bits, 0xFF)
+	}
+}
+
+func (v *validity) nulls() int { return v.count }
+
+func (v *validity) reset() { v.bits, v.count = v.bits[:0], 0 }
+
+// encode adds the node and the validity buffer.
+func (v *validity) encode(e *encoder, rows int) {
+	e.node(rows, v.count)
+	if v.count == 0 {
+		e.buffer(nil)
+		return
+	}
+	v.cover(rows)
+	if tail := rows & 7; tail != 0 {
+		v.bits[rows>>3] &= 1<<tail - 1
+	}
+	e.buffer(v.bits[:(rows+7)/8])
+}
+
+// NumberBuilder builds a fixed-width column.
+type NumberBuilder[T Number] struct {
+	validity
+	values []T
+	typ    DataType
+}
+
+// Append adds a value.
+func (b *NumberBuilder[T]) Append(v T) { b.values = append(b.values, v) }
+
+// AppendNull adds a null.
+func (b *NumberBuilder[T]) AppendNull() {
+	var zero T
+	b.values = append(b.values, zero)
+	b.null(len(b.values)-1, len(b.values))
+}
+
+// Extend adds n zeros and gives them to be set in place, for tight loops; valid until the next call
+// that adds something.
+func (b *NumberBuilder[T]) Extend(n int) []T {
+	start := len(b.values)
+	if start+n <= cap(b.values) {
+		b.values = b.values[:start+n]
+		clear(b.values[start:])
+	} else {
+		grown := make([]T, start+n)
+		copy(grown, b.values)
+		b.values = grown
+	}
+	return b.values[start:]
+}
+
+// SetNull makes row i null, counted from the last Flush.
+func (b *NumberBuilder[T]) SetNull(i int) { b.null(i, len(b.values)) }
+
+// Len gives the number of rows since the last Flush.
+func (b *NumberBuilder[T]) Len() int { return len(b.values) }
+
+func (b *NumberBuilder[T]) reset() { b.values = b.values[:0]; b.validity.reset() }
+
+func (b *NumberBuilder[T]) encode(e *encoder) {
+	b.validity.encode(e, len(b.values))
+	e.buffer(bytesOf(b.values))
+}
+
+func (b *NumberBuilder[T]) check(string) error { return nil }
+
+func (b *NumberBuilder[T]) dataType() DataType { return b.typ }
+
+// DecimalBuilder builds a decimal column.
+type DecimalBuilder struct{ NumberBuilder[Decimal128] }
+
+// check holds the values to the precision: the host would refuse them with less to say.
+func (b *DecimalBuilder) check(path string) error {
+	limit := pow10[min(b.typ.Precision, len(pow10)-1)]
+	for i, v := range b.values {
+		if m, _ := v.magnitude(); !m.less(limit) && (b.count == 0 || !bitmap(b.bits).nullWithin(i)) {
+			return errorf("[NUMERIC_VALUE_OUT_OF_RANGE] column ", path, ": a value of ", v.Text(b.typ.Scale),
+				" does not fit ", b.typ.String())
+		}
+	}
+	return nil
+}
+
+// nullWithin is null for a bitmap that may end before the row: rows behind it are valid.
+func (b bitmap) nullWithin(i int) bool { return i>>3 < len(b) && b.null(i) }
+
+// BoolBuilder builds a boolean column.
+type BoolBuilder struct {
+	validity
+	values []byte
+	n      int
+}
+
+// Append adds a value.
+func (b *BoolBuilder) Append(v bool) {
+	if b.n&7 == 0 {
+		b.values = append(b.values, 0)
+	}
+	if v {
+		b.values[b.n>>3] |= 1 << (b.n & 7)
+	}
+	b.n++
+}
+
+// AppendNull adds a null.
+func (b *BoolBuilder) AppendNull() {
+	b.Append(false)
+	b.null(b.n-1, b.n)
+}
+
+// Len gives the number of rows since the last Flush.
+func (b *BoolBuilder) Len() int { return b.n }
+
+func (b *BoolBuilder) reset() { b.values, b.n = b.values[:0], 0; b.validity.reset() }
+
+func (b *BoolBuilder) encode(e *encoder) {
+	b.validity.encode(e, b.n)
+	e.buffer(b.values)
+}
+
+func (b *BoolBuilder) check(string) error { return nil }
+
+func (b *BoolBuilder) dataType() DataType { return DataType{Kind: KindBool} }
+
+// StringBuilder builds a string or binary column.
+type StringBuilder struct {
+	validity
+	typ  DataType
+	ends []int64 // where each value ends in data
+	data []byte
+	off  []int32 // the ends as a batch wants them, made when it is encoded
+	big  []int64
+}
+
+// Append adds a value.
+func (b *StringBuilder) Append(s string) {
+	b.data = append(b.data, s...)
+	b.ends = append(b.ends, int64(len(b.data)))
+}
+
+// AppendBytes adds a value.
+func (b *StringBuilder) AppendBytes(s []byte) {
+	b.data = append(b.data, s...)
+	b.ends = append(b.ends, int64(len(b.data)))
+}
+
+// AppendNull adds a null.
+func (b *StringBuilder) AppendNull() {
+	if b.typ.Kind == KindFixedBinary {
+		for range b.typ.Width {
+			b.data = append(b.data, 0)
+		}
+	}
+	b.ends = append(b.ends, int64(len(b.data)))
+	b.null(len(b.ends)-1, len(b.ends))
+}
+
+// Len gives the number of rows since the last Flush.
+func (b *StringBuilder) Len() int { return len(b.ends) }
+
+func (b *StringBuilder) reset() { b.ends, b.data = b.ends[:0], b.data[:0]; b.validity.reset() }
+
+func (b *StringBuilder) encode(e *encoder) {
+	b.validity.encode(e, len(b.ends))
+	switch b.typ.Kind {
+	case KindFixedBinary:
+	case KindLargeString, KindLargeBinary:
+		b.big = append(append(b.big[:0], 0), b.ends...)
+		e.buffer(bytesOf(b.big))
+	default:
+		b.off = appendOffsets(b.off[:0], b.ends)
+		e.buffer(bytesOf(b.off))
+	}
+	e.buffer(b.data)
+}
+
+func appendOffsets(off []int32, ends []int64) []int32 {
+	off = append(off, 0)
+	for _, end := range ends {
+		off = append(off, int32(end))
+	}
+	return off
+}
+
+func (b *StringBuilder) check(path string) error {
+	switch b.typ.Kind {
+	case KindFixedBinary:
+		for i, end := range b.ends {
+			if end != int64((i+1)*b.typ.Width) {
+				return errorf("[OUTPUT_INVALID] column ", path, ": value ", itoa(int64(i)), " has not the ",
+					itoa(int64(b.typ.Width)), " bytes of ", b.typ.String())
+			}
+		}
+	case KindString, KindBinary:
+		return checkOffset(path, int64(len(b.data)))
+	}
+	return nil
+}
+
+func checkOffset(path string, end int64) error {
+	if end > math.MaxInt32 {
+		return errorf("[OUTPUT_INVALID] column ", path, ": a batch of more than 2 GiB; flush more often")
+	}
+	return nil
+}
+
+func (b *StringBuilder) dataType() DataType { return b.typ }
+
+// NullBuilder builds a column of type void.
+type NullBuilder struct{ n int }
+
+// AppendNull adds a row.
+func (b *NullBuilder) AppendNull() { b.n++ }
+
+// Len gives the number of rows since the last Flush.
+func (b *NullBuilder) Len() int           { return b.n }
+func (b *NullBuilder) nulls() int         { return b.n }
+func (b *NullBuilder) reset()             { b.n = 0 }
+func (b *NullBuilder) encode(e *encoder)  { e.node(b.n, b.n) }
+func (b *NullBuilder) check(string) error { return nil }
+func (b *NullBuilder) dataType() DataType { return DataType{Kind: KindNull} }
