@@ -35,7 +35,7 @@ func (u *update) started(tables []*dataset) {
 	u.logUpdate(Running)
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	u.tell(Progress{State: Running, Batch: -1, Message: "update started"})
+	u.tell(Progress{State: Running, Batch: -1})
 }
 
 func expectationsOf(d *dataset) []events.Expectation {
@@ -69,7 +69,7 @@ func (u *update) ended(ctx context.Context) {
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	u.tell(Progress{State: u.result.State, Batch: -1, Message: "update ended"})
+	u.tell(Progress{State: u.result.State, Batch: -1})
 }
 
 func (u *update) logUpdate(s State) {
@@ -136,10 +136,9 @@ func (u *update) observe(d *dataset, f *FlowResult, p stream.Progress) {
 	case stream.BatchCommitted:
 		f.add(p.Metrics)
 		out.Batch = p.Batch
-		out.Message = fmt.Sprintf("batch %d committed", p.Batch)
 		batch := p.Batch
 		origin.BatchID = &batch
-		u.log.Emit(events.Event{Type: events.StreamProgress, Level: events.Metrics, Message: out.Message, Origin: origin, Details: events.StreamDetails{
+		u.log.Emit(events.Event{Type: events.StreamProgress, Level: events.Metrics, Message: fmt.Sprintf("batch %d committed", p.Batch), Origin: origin, Details: events.StreamDetails{
 			BatchID: p.Batch, BatchTimestamp: p.Timestamp, InputFiles: p.Metrics.InputFiles, InputRows: p.Metrics.InputRows,
 			OutputRows: p.Metrics.OutputRows, FilesLeft: p.Backlog.Files, BytesLeft: p.Backlog.Bytes, TargetVersion: p.TargetVersion,
 		}})

@@ -42,7 +42,8 @@ type Progress struct {
 	// Batch is the micro-batch just committed, from 0; -1 when none was.
 	Batch   int64
 	Metrics Metrics
-	// Message is a sentence for a person, such as a warning or the failure.
+	// Message is a warning for a person: a retry, new columns, why a flow was
+	// skipped. Err is what failed.
 	Message string
 	Err     error
 }

@@ -98,7 +98,11 @@ func (u *update) change(f *FlowResult, s State, message string, err error) {
 		f.Err, f.Error = err, errorInfo(err)
 	}
 	u.logFlow(f, message)
-	u.tell(Progress{Dataset: f.Dataset, Flow: f.Flow, State: s, Batch: -1, Metrics: f.Metrics, Message: message, Err: err})
+	told := Progress{Dataset: f.Dataset, Flow: f.Flow, State: s, Batch: -1, Metrics: f.Metrics, Err: err}
+	if s == Skipped {
+		told.Message = message // nothing else says why
+	}
+	u.tell(told)
 }
 
 // tell calls the observer; u.mu is held.
