@@ -26,7 +26,8 @@ func addLanding(out map[string][]byte) {
 			o := order{number: day*perDay + n, placed: date.Add(time.Duration(6*3600+n*977) * time.Second)}
 			out["landing/shop_order/"+o.fileName()] = o.document()
 		}
-		out[sapFile("landing", date)] = sapChanges(day*60, 60, date)
+		out[sapFile("landing", "vbak", date)] = sapHeaders(day*20, 20, date)
+		out[sapFile("landing", "vbap", date)] = sapItems(day*60, 60, date)
 	}
 	out["landing/ecb_rates/eurofxref_2026-04-09.csv"] = []byte(ratesFirst)
 
@@ -38,7 +39,7 @@ func addLanding(out map[string][]byte) {
 	broken := order{number: 902, placed: firstDay.AddDate(0, 0, 3).Add(8 * time.Hour)}
 	document := broken.document()
 	out["later/shop_order/"+broken.fileName()] = document[:len(document)*2/3]
-	out[sapFile("later", firstDay.AddDate(0, 0, 3))] = sapChanges(180, 20, firstDay.AddDate(0, 0, 3))
+	out[sapFile("later", "vbap", firstDay.AddDate(0, 0, 3))] = sapItems(180, 20, firstDay.AddDate(0, 0, 3))
 	out["later/ecb_rates/eurofxref_2026-04-13.csv"] = []byte(ratesLater)
 }
 
@@ -53,7 +54,7 @@ type order struct {
 }
 
 func (o order) fileName() string {
-	return fmt.Sprintf("dt=%s/shop_order_%s_%04d.json", o.placed.Format("2006-01-02"), o.placed.Format("2006-01-02T15-04-05Z"), o.number)
+	return fmt.Sprintf("dt=%s/shop_order_%s_%04d.json", o.placed.Format(time.DateOnly), o.placed.Format("2006-01-02T15-04-05Z"), o.number)
 }
 
 // document gives the order as the shop writes it: one JSON object a file.
@@ -83,13 +84,27 @@ func (o order) document() []byte {
 		totalText, n%37, pick(n, "DE", "AT", "CH", "US", "GB", "JP"), strings.Join(items, ","), gift)
 }
 
-func sapFile(below string, date time.Time) string {
-	return fmt.Sprintf("%s/sap_vbap/dt=%s/sap_vbap_%s.csv", below, date.Format("2006-01-02"), date.Format("20060102"))
+func sapFile(below, table string, date time.Time) string {
+	return fmt.Sprintf("%s/sap_%s/dt=%s/sap_%s_%s.csv", below, table, date.Format(time.DateOnly), table, date.Format("20060102"))
 }
 
-// sapChanges gives change records of order items (VBAP) as CSV. Some cannot be
+// sapHeaders gives change records of orders (VBAK) as CSV; some carry SAP's deletion flag.
+func sapHeaders(from, n int, date time.Time) []byte {
+	var b strings.Builder
+	b.WriteString("VBELN,KUNNR,ERDAT,LOEKZ,change_type,change_seq\n")
+	for i := from; i < from+n; i++ {
+		flag := ""
+		if i%19 == 11 {
+			flag = "X"
+		}
+		fmt.Fprintf(&b, "%010d,%010d,%s,%s,I,%d\n", 4700000+i, 300+i%37, date.Format(time.DateOnly), flag, i+1)
+	}
+	return []byte(b.String())
+}
+
+// sapItems gives change records of order items (VBAP) as CSV. Some cannot be
 // converted: a currency that does not exist, a document from before the euro.
-func sapChanges(from, n int, date time.Time) []byte {
+func sapItems(from, n int, date time.Time) []byte {
 	var b strings.Builder
 	b.WriteString("VBELN,POSNR,NETWR,WAERK,ERDAT,change_type,change_seq\n")
 	for i := from; i < from+n; i++ {
@@ -101,7 +116,7 @@ func sapChanges(from, n int, date time.Time) []byte {
 			documentDate = time.Date(1998, 12, 31, 0, 0, 0, 0, time.UTC)
 		}
 		fmt.Fprintf(&b, "%010d,%06d,%s,%s,%s,%s,%d\n", 4700000+i/3, 10*(1+i%3), amount(1999+(i*7919)%250000), currency,
-			documentDate.Format("2006-01-02"), pick(i, "I", "I", "I", "U"), i+1)
+			documentDate.Format(time.DateOnly), pick(i, "I", "I", "I", "U"), i+1)
 	}
 	return []byte(b.String())
 }

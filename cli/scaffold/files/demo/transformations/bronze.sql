@@ -14,6 +14,19 @@ FROM STREAM read_files(
   schemaHints         => 'order_id STRING, order_ts TIMESTAMP, total_amount DECIMAL(18,2)'
 );
 
+CREATE OR REFRESH STREAMING TABLE bronze.sap_vbak
+COMMENT 'Change records of SAP order headers (VBAK), names and values as SAP sends them.'
+AS SELECT
+  *,
+  current_timestamp()   AS _tech_loaded_at,
+  _metadata.file_path   AS _tech_source_file,
+  '${dwh.batch_id}'     AS _tech_batch_id
+FROM STREAM read_files(
+  '${dwh.landing}/sap_vbak',
+  format      => 'csv',
+  schemaHints => 'VBELN STRING, KUNNR STRING, ERDAT DATE, LOEKZ STRING, change_type STRING, change_seq BIGINT'
+);
+
 CREATE OR REFRESH STREAMING TABLE bronze.sap_vbap
 COMMENT 'Change records of SAP order items (VBAP), names and values as SAP sends them.'
 AS SELECT
