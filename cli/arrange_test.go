@@ -50,7 +50,7 @@ func TestUnknownFlagIsAnErrorThatNamesTheNearest(t *testing.T) {
 	app := newApp(strings.NewReader(""), io.Discard, io.Discard)
 	for line, want := range map[string]string{
 		"weir run --full-refresh-al":    "--full-refresh-all?",
-		"weir query SELECT --ouput=csv": "--output?",
+		"weir query SELECT --outptu=csv": "--output?",
 		"weir run --zzz":                "--help lists them",
 		"weir --zzz":                    "weir has no flag --zzz",
 		"weir graph --refresh a":        "weir graph has no flag --refresh",

@@ -15,16 +15,16 @@ func pluginDir(t testing.TB) string {
 	t.Helper()
 	root := repoRoot(t)
 	out := filepath.Join(root, "build", "testplugins")
-	buildOnce.Do(func() { buildErr = buildPlugins(root, out) })
-	if buildErr != nil {
-		t.Fatal(buildErr)
+	buildOnce.Do(func() { errBuild = buildPlugins(root, out) })
+	if errBuild != nil {
+		t.Fatal(errBuild)
 	}
 	return out
 }
 
 var (
 	buildOnce sync.Once
-	buildErr  error
+	errBuild  error
 )
 
 func buildPlugins(root, out string) error {

@@ -43,8 +43,12 @@ weir query "
   ORDER BY ALL"
 
 say "later: a late file, a file with a new column, a broken file, new rates and changes"
-cp -Rn later/. landing/ 2>/dev/null || true
-(cd later && find . -type f | sort)
+(cd later && find . -type f | sort) | while read -r file; do
+  [ -e "landing/$file" ] && continue
+  mkdir -p "landing/$(dirname "$file")"
+  cp "later/$file" "landing/$file"
+  echo "landed ${file#./}"
+done
 
 say "run again: only what is new"
 weir run
