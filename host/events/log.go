@@ -75,7 +75,8 @@ func (l *Log) Emit(e Event) {
 	l.kept = append(l.kept, row{e, details})
 }
 
-// Flush writes the kept events as one commit. When it fails they stay kept.
+// Flush writes the kept events as one commit. When it fails they stay kept; if
+// the commit was made all the same, they will be there twice, with the same id.
 func (l *Log) Flush(ctx context.Context) error {
 	l.flushing.Lock()
 	defer l.flushing.Unlock()
@@ -101,7 +102,7 @@ func (l *Log) write(ctx context.Context, rows []row) (err error) {
 	}
 	rec := record(rows)
 	defer rec.Release()
-	w, err := l.table.Write(ctx, delta.WriteOptions{Schema: Schema, Snapshot: snap, Name: "events-" + rows[0].ID})
+	w, err := l.table.Write(ctx, delta.WriteOptions{Schema: Schema, Snapshot: snap, Name: "events-" + uuid.NewString()})
 	if err != nil {
 		return err
 	}
@@ -116,13 +117,7 @@ func (l *Log) write(ctx context.Context, rows []row) (err error) {
 	if snap == nil {
 		c.Schema, c.Comment = Schema, "event log"
 	}
-	// One transaction id a batch of events: a retry after a lost answer adds nothing twice.
-	c.Txn = &delta.Txn{AppID: "events/" + rows[0].ID, Version: 0}
 	_, err = l.table.Commit(ctx, c)
-	var already *delta.AlreadyCommitted
-	if errors.As(err, &already) {
-		return nil
-	}
 	return err
 }
 

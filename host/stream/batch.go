@@ -106,9 +106,13 @@ func (a *attempt) plan(ctx context.Context) (err error) {
 	if len(a.entry.Source.Files) == 0 && a.entry.Source.Kind == filesKind && a.target != nil {
 		// A full refresh of an empty source takes rows away and leaves the
 		// columns, unless they are known without a file.
-		if a.schema, err = a.flow.Source.schema(ctx, a.versions, a.entry.Batch, nil); err != nil {
+		a.schema, err = a.flow.Source.schema(ctx, a.versions, a.entry.Batch, nil)
+		if fault.CodeOf(err) == "UNABLE_TO_INFER_SCHEMA" {
 			a.output.file = a.target.Schema()
 			return nil
+		}
+		if err != nil {
+			return err
 		}
 	} else if a.schema, err = a.flow.Source.schema(ctx, a.versions, a.entry.Batch, &a.entry.Source); err != nil {
 		return err
@@ -135,6 +139,10 @@ func (a *attempt) work(ctx context.Context) error {
 		if runner.quarantine, err = snapshot(ctx, a.flow.Quarantine); err != nil {
 			return err
 		}
+		// An attempt that got as far as this commit and no further may have run
+		// other code. Its files are live, so none is written over them.
+		v, ok := txn(runner.quarantine, a.ck.gen.AppID)
+		runner.quarantined = ok && v >= a.entry.Batch
 	}
 	results := make([]taskResult, len(inputs))
 	var mu sync.Mutex

@@ -47,6 +47,9 @@ type Flow struct {
 	Alloc memory.Allocator
 	// Clock gives batch timestamps; nil means the system's.
 	Clock func() time.Time
+
+	// taskBytes is for tests of batches with several tasks; 0 means the default.
+	taskBytes int64
 }
 
 // Target is the table a flow appends to. One flow owns it.

@@ -6,7 +6,9 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/weir-data/weir/host/failpoint"
@@ -49,23 +51,13 @@ func taskName(appID string, batch int64, task int) string {
 func generationPath(n int) string { return strconv.Itoa(n) + "/generation.json" }
 
 // newestGeneration gives the last generation there is, and false when the
-// flow has none. Generations are made one after the other, so looking for the
-// next one until it is missing finds it.
+// flow has none. Older ones may have been cleaned away.
 func newestGeneration(ctx context.Context, store storage.Store) (generation, bool, error) {
-	newest := -1
-	for {
-		_, err := store.Stat(ctx, generationPath(newest+1))
-		if errors.Is(err, storage.ErrNotExist) {
-			break
-		}
-		if err != nil {
-			return generation{}, false, unavailable(err)
-		}
-		newest++
+	numbers, err := generationNumbers(ctx, store)
+	if err != nil || len(numbers) == 0 {
+		return generation{}, false, err
 	}
-	if newest < 0 {
-		return generation{}, false, nil
-	}
+	newest := slices.Max(numbers)
 	var g generation
 	if err := getRecord(ctx, store, generationPath(newest), &g); err != nil {
 		return generation{}, false, err
@@ -74,6 +66,38 @@ func newestGeneration(ctx context.Context, store storage.Store) (generation, boo
 		return generation{}, false, foreignFormat(generationPath(newest), g.Format)
 	}
 	return g, true, nil
+}
+
+// generationNumbers lists the folders that have a generation record. Each
+// folder costs one step, however many entries are in it.
+func generationNumbers(ctx context.Context, store storage.Store) ([]int, error) {
+	var numbers []int
+	for after := ""; ; {
+		folder := ""
+		for info, err := range store.List(ctx, "", storage.ListOptions{NamesOnly: true, After: after}) {
+			if err != nil {
+				return nil, unavailable(err)
+			}
+			folder, _, _ = strings.Cut(info.Name, "/")
+			break
+		}
+		if folder == "" {
+			return numbers, nil
+		}
+		after = folder + "/\U0010FFFF"
+		n, err := strconv.Atoi(folder)
+		if err != nil || n < 0 || strconv.Itoa(n) != folder {
+			continue
+		}
+		_, err = store.Stat(ctx, generationPath(n))
+		if errors.Is(err, storage.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, unavailable(err)
+		}
+		numbers = append(numbers, n)
+	}
 }
 
 // createGeneration records a generation. Another run that made it first wins,

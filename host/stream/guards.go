@@ -10,8 +10,8 @@ import (
 // What must hold before a run may go on. Each guard turns a state that would
 // lose or double rows in silence into a named error.
 
-// maxGenerations bounds the search for a flow's transaction ids in a table.
-const maxGenerations = 10_000
+// mostGenerations bounds the search for a flow's transaction ids in a table.
+const mostGenerations = 10_000
 
 // newestInTable gives the highest generation of the flow that committed to the
 // table, -1 for none.
@@ -20,7 +20,7 @@ func newestInTable(snap *delta.Snapshot, flowID string) int {
 	if snap == nil {
 		return newest
 	}
-	for n := range maxGenerations {
+	for n := range mostGenerations {
 		if _, ok := snap.Txn(appID(flowID, n)); ok {
 			newest = n
 		}
@@ -40,11 +40,17 @@ func guardMissingCheckpoint(f *Flow, snap *delta.Snapshot) error {
 
 // guardTarget compares the target with the commit log. The target may be ahead
 // by the one batch whose commit entry a crash prevented.
-func guardTarget(ctx context.Context, ck *checkpoint, snap *delta.Snapshot) error {
+func guardTarget(ctx context.Context, flowID string, ck *checkpoint, snap *delta.Snapshot) error {
 	has := int64(-1)
-	if snap != nil {
-		if v, ok := snap.Txn(ck.gen.AppID); ok {
-			has = v
+	if v, ok := txn(snap, ck.gen.AppID); ok {
+		has = v
+	}
+	// A generation that a crash prevented from committing leaves a hole, so
+	// more than the next one is looked for.
+	for n := ck.gen.Generation + 1; n <= ck.gen.Generation+16; n++ {
+		if _, ok := txn(snap, appID(flowID, n)); ok {
+			return fault.New("CHECKPOINT_MISSING", "the table has rows of generation %d, but the newest one in the checkpoint is %d", n, ck.gen.Generation).
+				WithHint("Restore the checkpoint, or run a full refresh of this table")
 		}
 	}
 	if ck.committed >= 0 {

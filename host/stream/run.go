@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -114,13 +115,11 @@ func (r *run) open(ctx context.Context) error {
 		}
 	}
 	if !ok || f.FullRefresh {
-		next := 0
+		// Numbers that the table has seen are used up, also when the checkpoint
+		// that knew them is gone.
+		next := newestInTable(target, f.flowID()) + 1
 		if ok {
-			next = gen.Generation + 1
-		} else {
-			// Generation numbers that the table has seen are used up, also when
-			// the checkpoint that knew them is gone.
-			next = newestInTable(target, f.flowID()) + 1
+			next = max(next, gen.Generation+1)
 		}
 		gen = generation{Format: 1, Generation: next, AppID: f.appID(next), Replace: f.FullRefresh, UpdateID: f.UpdateID, Created: f.now()}
 		if err := createGeneration(ctx, f.Checkpoint, gen); err != nil {
@@ -135,7 +134,7 @@ func (r *run) open(ctx context.Context) error {
 	if r.ck, err = loadCheckpoint(ctx, f.Checkpoint, gen); err != nil {
 		return err
 	}
-	if err := guardTarget(ctx, r.ck, target); err != nil {
+	if err := guardTarget(ctx, f.flowID(), r.ck, target); err != nil {
 		return err
 	}
 	if f.Source.kind() == filesKind {
@@ -181,7 +180,7 @@ func (r *run) planNext(ctx context.Context) (bool, error) {
 			return false, err
 		}
 	}
-	e := &offsetEntry{Format: 1, Batch: r.ck.planned + 1, Timestamp: r.flow.now(), UpdateID: r.flow.UpdateID, TaskBytes: defaultTaskBytes, Source: *off}
+	e := &offsetEntry{Format: 1, Batch: r.ck.planned + 1, Timestamp: r.flow.now(), UpdateID: r.flow.UpdateID, TaskBytes: cmp.Or(r.flow.taskBytes, defaultTaskBytes), Source: *off}
 	if r.versions != nil {
 		if v := r.versions.at(e.Batch); v != nil {
 			e.SchemaVersion = &v.Version

@@ -107,6 +107,8 @@ type taskRunner struct {
 	output     outputSchema
 	target     *delta.Snapshot // nil when the batch makes the table or its columns anew
 	quarantine *delta.Snapshot
+	// quarantined says that the batch's refused rows are committed already.
+	quarantined bool
 }
 
 // run does the task. A panic of a step is an error here: one bad function must
@@ -138,7 +140,7 @@ func (r *taskRunner) run(ctx context.Context, t *Task) (res taskResult, err erro
 		return res, err
 	}
 	r.tally(source, t.hooks, &res)
-	if len(t.hooks.refused) == 0 {
+	if len(t.hooks.refused) == 0 || r.quarantined {
 		return res, nil
 	}
 	res.refused, err = r.quarantineRows(ctx, t, source)
