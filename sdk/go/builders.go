@@ -1,6 +1,9 @@
 package weir
 
-import "math"
+import (
+	"math"
+	"unsafe"
+)
 
 // builder is what every typed builder is to its column.
 type builder interface {
@@ -57,64 +60,80 @@ func (v *validity) encode(e *encoder, rows int) {
 	e.buffer(v.bits[:(rows+7)/8])
 }
 
-// NumberBuilder builds a fixed-width column.
-type NumberBuilder[T Number] struct {
+// fixedBuilder is a fixed-width column as bytes: what does not depend on the type of the values, so
+// that a module holds it once.
+type fixedBuilder struct {
 	validity
-	values []T
-	typ    DataType
+	data  []byte
+	width int
+	typ   DataType
 }
 
-// Append adds a value.
-func (b *NumberBuilder[T]) Append(v T) { b.values = append(b.values, v) }
+// NumberBuilder builds a fixed-width column.
+type NumberBuilder[T Number] struct{ fixedBuilder }
 
-// AppendNull adds a null.
-func (b *NumberBuilder[T]) AppendNull() {
-	var zero T
-	b.values = append(b.values, zero)
-	b.null(len(b.values)-1, len(b.values))
+// Append adds a value.
+func (b *NumberBuilder[T]) Append(v T) {
+	n, w := len(b.data), int(unsafe.Sizeof(v))
+	if n+w > cap(b.data) {
+		b.grow(w)
+	}
+	b.data = b.data[:n+w]
+	*(*T)(unsafe.Pointer(&b.data[n])) = v
 }
 
 // Extend adds n zeros and gives them to be set in place, for tight loops; valid until the next call
 // that adds something.
 func (b *NumberBuilder[T]) Extend(n int) []T {
-	start := len(b.values)
-	if start+n <= cap(b.values) {
-		b.values = b.values[:start+n]
-		clear(b.values[start:])
-	} else {
-		grown := make([]T, start+n)
-		copy(grown, b.values)
-		b.values = grown
+	return viewOf[T](b.extend(n), n)
+}
+
+// grow makes room for more bytes. A slice this large starts at a multiple of eight, which is what
+// values are aligned to.
+func (b *fixedBuilder) grow(more int) {
+	grown := make([]byte, len(b.data), 2*cap(b.data)+more+bodyAlign)
+	copy(grown, b.data)
+	b.data = grown
+}
+
+func (b *fixedBuilder) extend(n int) []byte {
+	start, more := len(b.data), n*b.width
+	if start+more > cap(b.data) {
+		b.grow(more)
 	}
-	return b.values[start:]
+	b.data = b.data[:start+more]
+	clear(b.data[start:])
+	return b.data[start:]
+}
+
+// AppendNull adds a null.
+func (b *fixedBuilder) AppendNull() {
+	b.extend(1)
+	b.SetNull(b.Len() - 1)
 }
 
 // SetNull makes row i null, counted from the last Flush.
-func (b *NumberBuilder[T]) SetNull(i int) { b.null(i, len(b.values)) }
+func (b *fixedBuilder) SetNull(i int) { b.null(i, b.Len()) }
 
 // Len gives the number of rows since the last Flush.
-func (b *NumberBuilder[T]) Len() int { return len(b.values) }
+func (b *fixedBuilder) Len() int { return len(b.data) / b.width }
 
-func (b *NumberBuilder[T]) reset() { b.values = b.values[:0]; b.validity.reset() }
+func (b *fixedBuilder) reset() { b.data = b.data[:0]; b.validity.reset() }
 
-func (b *NumberBuilder[T]) encode(e *encoder) {
-	b.validity.encode(e, len(b.values))
-	e.buffer(bytesOf(b.values))
+func (b *fixedBuilder) encode(e *encoder) {
+	b.validity.encode(e, b.Len())
+	e.buffer(b.data)
 }
 
-func (b *NumberBuilder[T]) check(string) error { return nil }
-
-func (b *NumberBuilder[T]) dataType() DataType { return b.typ }
-
-// DecimalBuilder builds a decimal column.
-type DecimalBuilder struct{ NumberBuilder[Decimal128] }
-
-// check holds the values to the precision: the host would refuse them with less to say.
-func (b *DecimalBuilder) check(path string) error {
+// check holds decimals to their precision: the host would refuse them with less to say.
+func (b *fixedBuilder) check(path string) error {
+	if b.typ.Kind != KindDecimal128 {
+		return nil
+	}
 	limit := pow10[min(b.typ.Precision, len(pow10)-1)]
-	for i, v := range b.values {
-		if m, _ := v.magnitude(); !m.less(limit) && (b.count == 0 || !bitmap(b.bits).nullWithin(i)) {
-			return errorf("[NUMERIC_VALUE_OUT_OF_RANGE] column ", path, ": a value of ", v.Text(b.typ.Scale),
+	for i, v := range viewOf[Decimal128](b.data, b.Len()) {
+		if m, _ := v.magnitude(); !m.less(limit) && !bitmap(b.bits).nullWithin(i) {
+			return errorf("[NUMERIC_VALUE_OUT_OF_RANGE] column ", path, ": ", v.Text(b.typ.Scale),
 				" does not fit ", b.typ.String())
 		}
 	}
@@ -123,6 +142,8 @@ func (b *DecimalBuilder) check(path string) error {
 
 // nullWithin is null for a bitmap that may end before the row: rows behind it are valid.
 func (b bitmap) nullWithin(i int) bool { return i>>3 < len(b) && b.null(i) }
+
+func (b *fixedBuilder) dataType() DataType { return b.typ }
 
 // BoolBuilder builds a boolean column.
 type BoolBuilder struct {
@@ -259,3 +280,6 @@ func (b *NullBuilder) reset()             { b.n = 0 }
 func (b *NullBuilder) encode(e *encoder)  { e.node(b.n, b.n) }
 func (b *NullBuilder) check(string) error { return nil }
 func (b *NullBuilder) dataType() DataType { return DataType{Kind: KindNull} }
+
+// DecimalBuilder builds a decimal column.
+type DecimalBuilder = NumberBuilder[Decimal128]

@@ -1,5 +1,7 @@
 package weir
 
+import "unsafe"
+
 // ColumnBuilder is a column of an output before its type is settled. Asking for a typed builder
 // settles it, unless the output is declared; asking for another type than it has records the error,
 // and the call fails with it.
@@ -115,32 +117,8 @@ func (c *ColumnBuilder) newBuilder(t DataType) builder {
 	switch t.Kind {
 	case KindBool:
 		return &BoolBuilder{}
-	case KindInt8:
-		return &NumberBuilder[int8]{typ: t}
-	case KindInt16:
-		return &NumberBuilder[int16]{typ: t}
-	case KindInt32, KindTime32:
-		return &NumberBuilder[int32]{typ: t}
-	case KindInt64, KindTime64, KindTimestamp, KindDuration:
-		return &NumberBuilder[int64]{typ: t}
-	case KindUint8:
-		return &NumberBuilder[uint8]{typ: t}
-	case KindUint16:
-		return &NumberBuilder[uint16]{typ: t}
-	case KindUint32:
-		return &NumberBuilder[uint32]{typ: t}
-	case KindUint64:
-		return &NumberBuilder[uint64]{typ: t}
-	case KindFloat32:
-		return &NumberBuilder[float32]{typ: t}
-	case KindFloat64:
-		return &NumberBuilder[float64]{typ: t}
-	case KindDate32:
-		return &NumberBuilder[Date]{typ: t}
-	case KindDecimal128:
-		return &DecimalBuilder{NumberBuilder[Decimal128]{typ: t}}
-	case KindDecimal256:
-		return &NumberBuilder[Decimal256]{typ: t}
+	case KindNull, KindUnknown:
+		return &NullBuilder{}
 	case KindString, KindLargeString, KindBinary, KindLargeBinary, KindFixedBinary:
 		return &StringBuilder{typ: t}
 	case KindList, KindLargeList, KindFixedList:
@@ -154,7 +132,7 @@ func (c *ColumnBuilder) newBuilder(t DataType) builder {
 		}
 		return b
 	}
-	return &NullBuilder{}
+	return &fixedBuilder{typ: t, width: fixedWidth(t.Kind)}
 }
 
 // part makes the column of field i of a nested type, open where the type does not say.
@@ -189,8 +167,16 @@ func settled[B builder](c *ColumnBuilder, t DataType, fits func(DataType) bool) 
 	return c.newBuilder(t).(B)
 }
 
+// fixed gives the builder of a fixed-width column. A NumberBuilder is a fixedBuilder that knows the
+// type of its values, so the one is seen as the other.
+func (c *ColumnBuilder) fixed(t DataType, exact bool) *fixedBuilder {
+	return settled[*fixedBuilder](c, t, func(has DataType) bool {
+		return has.Kind == t.Kind && (!exact || has.equal(t))
+	})
+}
+
 func number[T Number](c *ColumnBuilder, kind Kind) *NumberBuilder[T] {
-	return settled[*NumberBuilder[T]](c, DataType{Kind: kind}, func(t DataType) bool { return t.Kind == kind })
+	return (*NumberBuilder[T])(unsafe.Pointer(c.fixed(DataType{Kind: kind}, false)))
 }
 
 // Bool builds a boolean column.
@@ -234,38 +220,38 @@ func (c *ColumnBuilder) Date() *NumberBuilder[Date] { return number[Date](c, Kin
 // Decimal128 builds a decimal column of a precision and scale.
 func (c *ColumnBuilder) Decimal128(precision, scale int) *DecimalBuilder {
 	t := DataType{Kind: KindDecimal128, Precision: precision, Scale: scale}
-	return settled[*DecimalBuilder](c, t, t.equal)
+	return (*DecimalBuilder)(unsafe.Pointer(c.fixed(t, true)))
 }
 
 // Decimal256 builds a decimal256 column of a precision and scale.
 func (c *ColumnBuilder) Decimal256(precision, scale int) *NumberBuilder[Decimal256] {
 	t := DataType{Kind: KindDecimal256, Precision: precision, Scale: scale}
-	return settled[*NumberBuilder[Decimal256]](c, t, t.equal)
+	return (*NumberBuilder[Decimal256])(unsafe.Pointer(c.fixed(t, true)))
 }
 
 // Timestamp builds a timestamp column: microseconds in UTC unless the output declares another unit
 // or zone, which Type tells.
 func (c *ColumnBuilder) Timestamp() *NumberBuilder[int64] {
 	t := DataType{Kind: KindTimestamp, Unit: Microsecond, Zone: "UTC"}
-	return settled[*NumberBuilder[int64]](c, t, func(t DataType) bool { return t.Kind == KindTimestamp })
+	return (*NumberBuilder[int64])(unsafe.Pointer(c.fixed(t, false)))
 }
 
 // Time builds a time of day column: microseconds unless the output declares nanoseconds.
 func (c *ColumnBuilder) Time() *NumberBuilder[int64] {
 	t := DataType{Kind: KindTime64, Unit: Microsecond}
-	return settled[*NumberBuilder[int64]](c, t, func(t DataType) bool { return t.Kind == KindTime64 })
+	return (*NumberBuilder[int64])(unsafe.Pointer(c.fixed(t, false)))
 }
 
 // Time32 builds a time of day column: milliseconds unless the output declares seconds.
 func (c *ColumnBuilder) Time32() *NumberBuilder[int32] {
 	t := DataType{Kind: KindTime32, Unit: Millisecond}
-	return settled[*NumberBuilder[int32]](c, t, func(t DataType) bool { return t.Kind == KindTime32 })
+	return (*NumberBuilder[int32])(unsafe.Pointer(c.fixed(t, false)))
 }
 
 // Duration builds a duration column: microseconds unless the output declares another unit.
 func (c *ColumnBuilder) Duration() *NumberBuilder[int64] {
 	t := DataType{Kind: KindDuration, Unit: Microsecond}
-	return settled[*NumberBuilder[int64]](c, t, func(t DataType) bool { return t.Kind == KindDuration })
+	return (*NumberBuilder[int64])(unsafe.Pointer(c.fixed(t, false)))
 }
 
 // String builds a string column.

@@ -68,125 +68,120 @@ type Field struct {
 	Nullable bool
 }
 
-var plainNames = [...]string{
-	KindNull: "void", KindBool: "boolean",
-	KindInt8: "tinyint", KindInt16: "smallint", KindInt32: "int", KindInt64: "bigint",
-	KindUint8: "uint8", KindUint16: "uint16", KindUint32: "uint32", KindUint64: "uint64",
-	KindFloat32: "float", KindFloat64: "double",
-	KindString: "string", KindLargeString: "large_string",
-	KindBinary: "binary", KindLargeBinary: "large_binary",
-	KindDate32: "date", KindStruct: "",
+// plainTypes are the types whose name is all there is to say; the first name of a kind is the one
+// that is written.
+var plainTypes = [...]struct {
+	name string
+	kind Kind
+}{
+	{"void", KindNull}, {"null", KindNull},
+	{"boolean", KindBool}, {"bool", KindBool},
+	{"tinyint", KindInt8}, {"byte", KindInt8},
+	{"smallint", KindInt16}, {"short", KindInt16},
+	{"int", KindInt32}, {"integer", KindInt32},
+	{"bigint", KindInt64}, {"long", KindInt64},
+	{"uint8", KindUint8}, {"uint16", KindUint16}, {"uint32", KindUint32}, {"uint64", KindUint64},
+	{"float", KindFloat32}, {"real", KindFloat32},
+	{"double", KindFloat64},
+	{"string", KindString}, {"large_string", KindLargeString},
+	{"binary", KindBinary}, {"large_binary", KindLargeBinary},
+	{"date", KindDate32},
 }
 
 // String gives the type's name as manifests write it: "decimal(18,2)", "array<string>".
-func (t DataType) String() string { return string(t.appendName(nil)) }
-
-func (t DataType) appendName(b []byte) []byte {
+func (t DataType) String() string {
 	switch t.Kind {
 	case KindDecimal128:
-		return t.appendDecimal(append(b, "decimal"...))
+		return "decimal" + t.digits()
 	case KindDecimal256:
-		return t.appendDecimal(append(b, "decimal256"...))
+		return "decimal256" + t.digits()
 	case KindTimestamp:
-		return t.appendTimestamp(b)
+		return t.timestampName()
 	case KindTime32, KindTime64:
-		return t.appendUnit(append(b, "time"...))
+		return "time" + t.unit()
 	case KindDuration:
-		return t.appendUnit(append(b, "duration"...))
+		return "duration" + t.unit()
 	case KindFixedBinary:
-		b = appendInt(append(b, "fixed_size_binary("...), int64(t.Width))
-		return append(b, ')')
+		return "fixed_size_binary(" + itoa(int64(t.Width)) + ")"
 	case KindList:
-		return t.appendParts(append(b, "array<"...))
+		return "array<" + t.parts() + ">"
 	case KindLargeList:
-		return t.appendParts(append(b, "large_array<"...))
+		return "large_array<" + t.parts() + ">"
 	case KindMap:
-		return t.appendParts(append(b, "map<"...))
+		return "map<" + t.parts() + ">"
 	case KindFixedList:
-		b = append(t.Fields[0].Type.appendName(append(b, "fixed_size_array<"...)), ',')
-		return append(appendInt(b, int64(t.Width)), '>')
+		return "fixed_size_array<" + t.parts() + "," + itoa(int64(t.Width)) + ">"
 	case KindStruct:
-		return t.appendStruct(append(b, "struct<"...))
+		return "struct<" + t.parts() + ">"
 	}
-	if int(t.Kind) < len(plainNames) && plainNames[t.Kind] != "" {
-		return append(b, plainNames[t.Kind]...)
+	for _, p := range plainTypes {
+		if p.kind == t.Kind {
+			return p.name
+		}
 	}
-	return append(b, "unknown"...)
+	return "unknown"
 }
 
-func (t DataType) appendDecimal(b []byte) []byte {
-	b = append(appendInt(append(b, '('), int64(t.Precision)), ',')
-	return append(appendInt(b, int64(t.Scale)), ')')
+func (t DataType) digits() string {
+	return "(" + itoa(int64(t.Precision)) + "," + itoa(int64(t.Scale)) + ")"
 }
 
-func (t DataType) appendUnit(b []byte) []byte {
+func (t DataType) unit() string {
 	if t.Unit == Microsecond {
-		return b
+		return ""
 	}
-	return append(append(append(b, '('), unitNames[t.Unit&3]...), ')')
+	return "(" + unitNames[t.Unit&3] + ")"
 }
 
-func (t DataType) appendTimestamp(b []byte) []byte {
-	switch t.Zone {
-	case "":
-		return t.appendUnit(append(b, "timestamp_ntz"...))
-	case "UTC":
-		if t.Unit == Microsecond {
-			return append(b, "timestamp"...)
-		}
+func (t DataType) timestampName() string {
+	switch {
+	case t.Zone == "":
+		return "timestamp_ntz" + t.unit()
+	case t.Zone == "UTC" && t.Unit == Microsecond:
+		return "timestamp"
 	}
-	b = append(append(b, "timestamp("...), unitNames[t.Unit&3]...)
-	b = append(b, ",'"...)
-	for i := range len(t.Zone) {
-		if t.Zone[i] == '\'' {
-			b = append(b, '\'')
-		}
-		b = append(b, t.Zone[i])
-	}
-	return append(b, "')"...)
+	return "timestamp(" + unitNames[t.Unit&3] + "," + quoteText(t.Zone, '\'') + ")"
 }
 
-func (t DataType) appendParts(b []byte) []byte {
+func (t DataType) parts() string {
+	out := ""
 	for i, f := range t.Fields {
 		if i > 0 {
-			b = append(b, ',')
+			out += ","
 		}
-		b = f.Type.appendName(b)
-	}
-	return append(b, '>')
-}
-
-func (t DataType) appendStruct(b []byte) []byte {
-	for i, f := range t.Fields {
-		if i > 0 {
-			b = append(b, ',')
+		if t.Kind == KindStruct {
+			out += ident(f.Name) + ":"
 		}
-		b = appendIdent(b, f.Name)
-		b = f.Type.appendName(append(b, ':'))
-		if !f.Nullable {
-			b = append(b, " not null"...)
+		out += f.Type.String()
+		if t.Kind == KindStruct && !f.Nullable {
+			out += " not null"
 		}
 	}
-	return append(b, '>')
+	return out
 }
 
-// appendIdent writes a field name, in backticks unless a bare one reads back.
-func appendIdent(b []byte, name string) []byte {
+// ident writes a field name, in backticks unless a bare one reads back.
+func ident(name string) string {
 	bare := name != ""
 	for i := range len(name) {
 		bare = bare && identByte(name[i])
 	}
 	if bare {
-		return append(b, name...)
+		return name
 	}
-	b = append(b, '`')
-	for i := range len(name) {
-		if name[i] == '`' {
-			b = append(b, '`')
+	return quoteText(name, '`')
+}
+
+// quoteText puts a text in quotes and doubles those within.
+func quoteText(s string, quote byte) string {
+	b := []byte{quote}
+	for i := range len(s) {
+		if s[i] == quote {
+			b = append(b, quote)
 		}
-		b = append(b, name[i])
+		b = append(b, s[i])
 	}
-	return append(b, '`')
+	return string(append(b, quote))
 }
 
 func identByte(c byte) bool {

@@ -123,46 +123,18 @@ func (p *typeParser) dataType(depth int) DataType {
 		return DataType{}
 	}
 	at := p.pos
-	switch w := lower(p.word()); w {
-	case "void", "null":
-		return DataType{Kind: KindNull}
-	case "boolean", "bool":
-		return DataType{Kind: KindBool}
-	case "tinyint", "byte":
-		return DataType{Kind: KindInt8}
-	case "smallint", "short":
-		return DataType{Kind: KindInt16}
-	case "int", "integer":
-		return DataType{Kind: KindInt32}
-	case "bigint", "long":
-		return DataType{Kind: KindInt64}
-	case "uint8":
-		return DataType{Kind: KindUint8}
-	case "uint16":
-		return DataType{Kind: KindUint16}
-	case "uint32":
-		return DataType{Kind: KindUint32}
-	case "uint64":
-		return DataType{Kind: KindUint64}
-	case "float", "real":
-		return DataType{Kind: KindFloat32}
-	case "double":
-		return DataType{Kind: KindFloat64}
-	case "string":
-		return DataType{Kind: KindString}
+	w := lower(p.word())
+	for _, plain := range plainTypes {
+		if plain.name == w {
+			return DataType{Kind: plain.kind}
+		}
+	}
+	switch w {
 	case "varchar", "char", "character":
 		p.expect('(')
 		p.number("a length")
 		p.expect(')')
 		return DataType{Kind: KindString}
-	case "large_string":
-		return DataType{Kind: KindLargeString}
-	case "binary":
-		return DataType{Kind: KindBinary}
-	case "large_binary":
-		return DataType{Kind: KindLargeBinary}
-	case "date":
-		return DataType{Kind: KindDate32}
 	case "decimal", "dec", "numeric":
 		return p.decimal(KindDecimal128, 38)
 	case "decimal256":

@@ -1,7 +1,5 @@
 package weir
 
-import "slices"
-
 // appendJSONString writes text as a JSON string. Bytes that are no UTF-8 become U+FFFD.
 func appendJSONString(b []byte, s string) []byte {
 	const hex = "0123456789abcdef"
@@ -23,12 +21,14 @@ func appendJSONString(b []byte, s string) []byte {
 	return append(b, '"')
 }
 
-// jsonWriter writes JSON in the order it is called. Members that are empty are left out.
+// jsonWriter writes JSON in the order it is called. Members that are empty are left out. Its methods
+// are called from everywhere and never hot: inlined they would only make modules larger.
 type jsonWriter struct {
 	buf   []byte
 	comma bool
 }
 
+//go:noinline
 func (w *jsonWriter) separate() {
 	if w.comma {
 		w.buf = append(w.buf, ',')
@@ -36,28 +36,33 @@ func (w *jsonWriter) separate() {
 	w.comma = true
 }
 
+//go:noinline
 func (w *jsonWriter) open(c byte) {
 	w.separate()
 	w.buf = append(w.buf, c)
 	w.comma = false
 }
 
+//go:noinline
 func (w *jsonWriter) close(c byte) {
 	w.buf = append(w.buf, c)
 	w.comma = true
 }
 
+//go:noinline
 func (w *jsonWriter) key(name string) {
 	w.separate()
 	w.buf = append(appendJSONString(w.buf, name), ':')
 	w.comma = false
 }
 
+//go:noinline
 func (w *jsonWriter) value(s string) {
 	w.separate()
 	w.buf = appendJSONString(w.buf, s)
 }
 
+//go:noinline
 func (w *jsonWriter) text(name, value string) {
 	if value != "" {
 		w.key(name)
@@ -71,12 +76,14 @@ func (w *jsonWriter) number(name string, v int64) {
 	w.comma = true
 }
 
+//go:noinline
 func (w *jsonWriter) flag(name string, v bool) {
 	if v {
 		w.bool(name, true)
 	}
 }
 
+//go:noinline
 func (w *jsonWriter) bool(name string, v bool) {
 	w.key(name)
 	if v {
@@ -87,6 +94,7 @@ func (w *jsonWriter) bool(name string, v bool) {
 	w.comma = true
 }
 
+//go:noinline
 func (w *jsonWriter) list(name string, values []string) {
 	if len(values) > 0 {
 		w.strings(name, values)
@@ -112,7 +120,7 @@ func (w *jsonWriter) texts(name string, m map[string]string) {
 	for k := range m {
 		keys = append(keys, k)
 	}
-	slices.Sort(keys)
+	sortTexts(keys)
 	w.key(name)
 	w.open('{')
 	for _, k := range keys {
@@ -120,4 +128,13 @@ func (w *jsonWriter) texts(name string, m map[string]string) {
 		w.value(m[k])
 	}
 	w.close('}')
+}
+
+// sortTexts sorts the few keys of an object; package slices would add 15 kB to a module.
+func sortTexts(s []string) {
+	for i := range s {
+		for j := i; j > 0 && s[j] < s[j-1]; j-- {
+			s[j], s[j-1] = s[j-1], s[j]
+		}
+	}
 }

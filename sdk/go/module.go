@@ -15,6 +15,7 @@ type registry struct {
 	flows           []*flow
 	confRead        []string
 	errs            []string
+	before          *registry // as it was when the definitions ran
 }
 
 var registered registry
@@ -58,6 +59,8 @@ func ConfOr(key, def string) string {
 }
 
 // wrong records a mistake in the declarations; weir_describe fails with all of them.
+//
+//go:noinline
 func (r *registry) wrong(what string) { r.errs = append(r.errs, what) }
 
 // resolve runs the definitions, once.
@@ -65,7 +68,8 @@ func (r *registry) resolve() {
 	if r.resolved {
 		return
 	}
-	r.resolved = true
+	before := *r
+	r.before, r.resolved = &before, true
 	for _, define := range r.defines {
 		define()
 	}
@@ -73,6 +77,13 @@ func (r *registry) resolve() {
 		r.wrong("nothing called weir.Module")
 	}
 	r.checkReferences()
+}
+
+// reset undoes resolve.
+func (r *registry) reset() {
+	if r.resolved {
+		*r = *r.before
+	}
 }
 
 // failure gives the mistakes as one text.

@@ -25,6 +25,7 @@ func (d *declaration) apply(options []Option) {
 	}
 }
 
+//go:noinline
 func (d *declaration) wrong(what string) { registered.wrong(d.who + ": " + what) }
 
 func datasetOption(name string, set func(d *declaration, ds *dataset)) Option {

@@ -9,6 +9,8 @@ type Error string
 func (e Error) Error() string { return string(e) }
 
 // errorf joins the parts to an error.
+//
+//go:noinline
 func errorf(parts ...string) error {
 	n := 0
 	for _, p := range parts {

@@ -1,0 +1,119 @@
+package main
+
+import "github.com/weir-data/weir/sdk/go"
+
+// amounts reads NETWR in whichever type the feed delivers it: SAP amounts arrive as decimals, as
+// floats and as text. A float means the shortest decimal that stands for it.
+type amounts struct {
+	kind     weir.Kind
+	column   weir.Column
+	decimals weir.Decimals
+	floats   weir.Numbers[float64]
+	longs    weir.Numbers[int64]
+	ints     weir.Numbers[int32]
+	texts    weir.Strings
+}
+
+func amountsOf(c weir.Column) amounts {
+	a := amounts{kind: c.Type().Kind, column: c}
+	switch a.kind {
+	case weir.KindFloat64:
+		a.floats = c.Float64()
+	case weir.KindString, weir.KindLargeString:
+		a.kind, a.texts = weir.KindString, c.String()
+	case weir.KindInt64:
+		a.longs = c.Int64()
+	case weir.KindInt32:
+		a.ints = c.Int32()
+	default:
+		a.decimals = c.Decimal128()
+	}
+	return a
+}
+
+func (a *amounts) null(i int) bool { return a.column.Null(i) }
+
+func (a *amounts) at(i int) (d weir.Decimal128, scale int, ok bool) {
+	switch a.kind {
+	case weir.KindFloat64:
+		return weir.ScanFloat64(a.floats.At(i))
+	case weir.KindString:
+		return scanAmount(a.texts.At(i))
+	case weir.KindInt64:
+		return weir.DecimalFromInt64(a.longs.At(i)), 0, true
+	case weir.KindInt32:
+		return weir.DecimalFromInt64(int64(a.ints.At(i))), 0, true
+	}
+	return a.decimals.At(i), a.decimals.Scale, true
+}
+
+// scanAmount reads an amount as SAP writes it: padded with spaces, a minus behind. A decimal comma or
+// a group separator is refused: which of the two a "1,234" is cannot be told.
+func scanAmount(text string) (d weir.Decimal128, scale int, ok bool) {
+	text = trim(text)
+	negative := len(text) > 1 && text[len(text)-1] == '-'
+	if negative {
+		text = text[:len(text)-1]
+		if text[0] == '-' || text[0] == '+' {
+			return d, 0, false
+		}
+	}
+	d, scale, ok = weir.ScanDecimal(text)
+	if negative && ok {
+		d, ok = d.Neg()
+	}
+	return d, scale, ok
+}
+
+func trim(s string) string {
+	for s != "" && s[0] == ' ' {
+		s = s[1:]
+	}
+	for s != "" && s[len(s)-1] == ' ' {
+		s = s[:len(s)-1]
+	}
+	return s
+}
+
+// days reads ERDAT: a date, a timestamp (its day in UTC), or SAP's text. '00000000' and '0000-00-00'
+// stand for no date at all.
+type days struct {
+	kind   weir.Kind
+	column weir.Column
+	dates  weir.Numbers[weir.Date]
+	stamps weir.Timestamps
+	texts  weir.Strings
+}
+
+const microsPerDay = 86_400_000_000
+
+func daysOf(c weir.Column) days {
+	d := days{kind: c.Type().Kind, column: c}
+	switch d.kind {
+	case weir.KindString, weir.KindLargeString:
+		d.kind, d.texts = weir.KindString, c.String()
+	case weir.KindTimestamp:
+		d.stamps = c.Timestamp()
+	default:
+		d.dates = c.Date()
+	}
+	return d
+}
+
+func (d *days) at(i int) (weir.Date, bool) {
+	if d.column.Null(i) {
+		return 0, false
+	}
+	switch d.kind {
+	case weir.KindString:
+		return weir.ParseDate(trim(d.texts.At(i)))
+	case weir.KindTimestamp:
+		us := d.stamps.Micros(i)
+		day := us / microsPerDay
+		if us%microsPerDay < 0 {
+			day--
+		}
+		return weir.Date(day), true
+	}
+	return d.dates.At(i), true
+}
