@@ -1,0 +1,299 @@
+package delta
+
+import (
+	"context"
+	"encoding/binary"
+	"math"
+	"slices"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+	"github.com/apache/arrow-go/v18/parquet"
+	"github.com/apache/arrow-go/v18/parquet/file"
+	"github.com/apache/arrow-go/v18/parquet/pqarrow"
+
+	"github.com/weir-data/weir/host/fault"
+)
+
+// column gives the values of one column of the table in one file.
+type column interface {
+	// next gives the next n rows in the table's type.
+	next(n int) (arrow.Array, error)
+	release()
+}
+
+// columns finds the columns in a file.
+func (s *Snapshot) columns(ctx context.Context, add *AddFile, pf *parquetFile, fields []*field) (out []column, err error) {
+	defer guard(&err, "DELTA_INVALID_DATA_FILE", "the schema")
+	out = make([]column, len(fields))
+	defer func() {
+		if err != nil {
+			for _, c := range out {
+				if c != nil {
+					c.release()
+				}
+			}
+			out = nil
+		}
+	}()
+	adapt := &adapter{mem: s.table.mem, match: matchName}
+	switch s.mapping {
+	case "name":
+		adapt.match = matchPhysical
+	case "id":
+		adapt.match = matchID
+	}
+	fr, err := newArrowReader(pf.reader, s.table.mem)
+	if err != nil {
+		return out, err
+	}
+	stored := make([]arrow.Field, len(fr.Manifest.Fields))
+	for i := range fr.Manifest.Fields {
+		stored[i] = *fr.Manifest.Fields[i].Field
+	}
+	for i, f := range fields {
+		if slices.Contains(s.metadata.PartitionColumns, f.name) {
+			out[i], err = s.partitionColumn(add, f)
+		} else if j := adapt.match(f, stored); j < 0 || containsOnlyVoid(f.typ) {
+			out[i] = &nullColumn{adapt, f.typ}
+		} else {
+			out[i], err = newStoredColumn(ctx, fr, j, adapt, f)
+		}
+		if err != nil {
+			return out, within(err, "column "+f.name)
+		}
+	}
+	return out, nil
+}
+
+func containsOnlyVoid(t dataType) bool {
+	p, ok := t.(*primitive)
+	return ok && p.arrow.ID() == arrow.NULL
+}
+
+// newArrowReader reads by the Parquet schema alone: an Arrow schema that a
+// writer left in the file would bring its own types.
+func newArrowReader(r *file.Reader, mem memory.Allocator) (*pqarrow.FileReader, error) {
+	props := pqarrow.ArrowReadProperties{}
+	fr, err := pqarrow.NewFileReader(r, props, mem)
+	if err != nil {
+		return nil, err
+	}
+	fr.Manifest, err = pqarrow.NewSchemaManifest(r.MetaData().Schema, nil, &props)
+	return fr, err
+}
+
+func (s *Snapshot) partitionColumn(add *AddFile, f *field) (column, error) {
+	key := f.name
+	if s.mapping != "none" {
+		key = f.physicalName()
+	}
+	p, ok := f.typ.(*primitive)
+	if !ok {
+		return nil, fault.New("DELTA_INVALID_PARTITION_COLUMN_TYPE", "type %s cannot partition a table", f.typ.sparkName())
+	}
+	return &partitionColumn{s.table.mem, add.PartitionValues[key], p}, nil
+}
+
+type nullColumn struct {
+	adapt *adapter
+	typ   dataType
+}
+
+func (c *nullColumn) next(n int) (arrow.Array, error) { return c.adapt.nulls(c.typ, n), nil }
+func (c *nullColumn) release()                        {}
+
+type partitionColumn struct {
+	mem   memory.Allocator
+	value *string
+	typ   *primitive
+}
+
+func (c *partitionColumn) next(n int) (arrow.Array, error) {
+	b := array.NewBuilder(c.mem, c.typ.arrow)
+	defer b.Release()
+	b.Reserve(n)
+	if err := appendPartition(b, c.value, c.typ, n); err != nil {
+		return nil, err
+	}
+	return b.NewArray(), nil
+}
+
+func (c *partitionColumn) release() {}
+
+// storedColumn reads a column of the file and adapts it.
+type storedColumn struct {
+	reader interface {
+		NextBatch(int64) (*arrow.Chunked, error)
+		Release()
+	}
+	adapt *adapter
+	typ   dataType
+}
+
+func newStoredColumn(ctx context.Context, fr *pqarrow.FileReader, index int, adapt *adapter, f *field) (column, error) {
+	sf := &fr.Manifest.Fields[index]
+	if sf.IsLeaf() && fr.ParquetReader().MetaData().Schema.Column(sf.ColIndex).PhysicalType() == parquet.Types.Int96 {
+		return &storedColumn{newInt96Reader(fr.ParquetReader(), sf, adapt.mem), adapt, f.typ}, nil
+	}
+	r, err := fr.GetFieldReader(ctx, index, leavesOf(sf, nil), allGroups(fr.ParquetReader()))
+	if err != nil {
+		return nil, fault.Wrap(err, "DELTA_INVALID_DATA_FILE", "the column cannot be read")
+	}
+	if r == nil {
+		return nil, fault.New("DELTA_INVALID_DATA_FILE", "the column has no values")
+	}
+	return &storedColumn{r, adapt, f.typ}, nil
+}
+
+// leavesOf adds the Parquet columns below a field to the set.
+func leavesOf(f *pqarrow.SchemaField, set map[int]bool) map[int]bool {
+	if set == nil {
+		set = map[int]bool{}
+	}
+	if f.IsLeaf() {
+		set[f.ColIndex] = true
+	}
+	for i := range f.Children {
+		leavesOf(&f.Children[i], set)
+	}
+	return set
+}
+
+func allGroups(r *file.Reader) []int {
+	out := make([]int, r.NumRowGroups())
+	for i := range out {
+		out[i] = i
+	}
+	return out
+}
+
+func (c *storedColumn) next(n int) (arrow.Array, error) {
+	arr, err := nextArray(c.reader, n, c.adapt.mem)
+	if err != nil {
+		return nil, err
+	}
+	defer arr.Release()
+	return c.adapt.adapt(arr, c.typ)
+}
+
+func (c *storedColumn) release() { c.reader.Release() }
+
+// nextArray reads rows into one array.
+func nextArray(r interface {
+	NextBatch(int64) (*arrow.Chunked, error)
+}, n int, mem memory.Allocator) (arrow.Array, error) {
+	chunked, err := r.NextBatch(int64(n))
+	if err != nil {
+		return nil, fault.Wrap(err, "DELTA_INVALID_DATA_FILE", "the values cannot be read")
+	}
+	defer chunked.Release()
+	if len(chunked.Chunks()) == 1 {
+		arr := chunked.Chunk(0)
+		arr.Retain()
+		return arr, nil
+	}
+	if len(chunked.Chunks()) == 0 {
+		return array.MakeArrayOfNull(mem, chunked.DataType(), 0), nil
+	}
+	arr, err := array.Concatenate(chunked.Chunks(), mem)
+	if err != nil {
+		return nil, fault.Wrap(err, "DELTA_INVALID_DATA_FILE", "the values do not fit one batch")
+	}
+	return arr, nil
+}
+
+// int96Reader reads timestamps of 96 bits to microseconds. pqarrow goes through
+// nanoseconds, which end in the year 2262.
+type int96Reader struct {
+	file  *file.Reader
+	col   int
+	group int
+	rr    file.RecordReader
+}
+
+func newInt96Reader(r *file.Reader, sf *pqarrow.SchemaField, mem memory.Allocator) *int96Reader {
+	descr := r.MetaData().Schema.Column(sf.ColIndex)
+	return &int96Reader{file: r, col: sf.ColIndex, rr: file.NewRecordReader(descr, sf.LevelInfo, sf.Field.Type, mem, r.BufferPool())}
+}
+
+func (r *int96Reader) Release() { r.rr.Release() }
+
+func (r *int96Reader) NextBatch(n int64) (*arrow.Chunked, error) {
+	r.rr.Reset()
+	if err := r.rr.Reserve(n); err != nil {
+		return nil, err
+	}
+	for n > 0 {
+		if r.rr.HasMore() {
+			read, err := r.rr.ReadRecords(n)
+			if err != nil {
+				return nil, err
+			}
+			if n -= read; read > 0 {
+				continue
+			}
+		}
+		if more, err := r.nextGroup(); err != nil || !more {
+			if err != nil {
+				return nil, err
+			}
+			break
+		}
+	}
+	return r.take()
+}
+
+func (r *int96Reader) nextGroup() (bool, error) {
+	if r.group >= r.file.NumRowGroups() {
+		return false, nil
+	}
+	pages, err := r.file.RowGroup(r.group).GetColumnPageReader(r.col)
+	if err != nil {
+		return false, err
+	}
+	r.group++
+	if rr, ok := r.rr.(file.RecordReaderWithError); ok {
+		return true, rr.SetPageReaderWithError(pages)
+	}
+	r.rr.SetPageReader(pages)
+	return true, nil
+}
+
+// take makes an array of what was read.
+func (r *int96Reader) take() (*arrow.Chunked, error) {
+	n := r.rr.ValuesWritten()
+	values := parquet.Int96Traits.CastFromBytes(r.rr.Values())[:n]
+	valid := r.rr.ReleaseValidBits()
+	defer releaseBuffer(valid)
+	micros := make([]int64, n)
+	dt := &arrow.TimestampType{Unit: arrow.Microsecond, TimeZone: "UTC"}
+	nulls := int(r.rr.NullCount())
+	for i, v := range values {
+		if valid != nil && nulls > 0 && valid.Bytes()[i/8]&(1<<(i%8)) == 0 {
+			continue
+		}
+		m, ok := int96Micros(v)
+		if !ok {
+			return nil, fault.New("DELTA_VALUE_OUT_OF_RANGE", "an INT96 timestamp is outside the range of microseconds")
+		}
+		micros[i] = m
+	}
+	data := array.NewData(dt, n, []*memory.Buffer{valid, memory.NewBufferBytes(arrow.Int64Traits.CastToBytes(micros))}, nil, nulls, 0)
+	defer data.Release()
+	arr := array.MakeFromData(data)
+	defer arr.Release()
+	return arrow.NewChunked(dt, []arrow.Array{arr}), nil
+}
+
+// int96Micros converts nanoseconds of the day and the Julian day number.
+func int96Micros(v parquet.Int96) (int64, bool) {
+	const epoch, day = 2440588, int64(86_400_000_000)
+	nanos := binary.LittleEndian.Uint64(v[:8])
+	days := int64(binary.LittleEndian.Uint32(v[8:])) - epoch
+	if days > math.MaxInt64/day-1 || days < math.MinInt64/day+1 || nanos > math.MaxInt64 {
+		return 0, false
+	}
+	return days*day + int64(nanos)/1000, true
+}

@@ -1,0 +1,27 @@
+// Package delta reads and writes Delta Lake tables: the log, snapshots,
+// Parquet files with statistics, deletion vectors, checkpoints, and commits
+// that happen once. It knows nothing of pipelines.
+//
+// A Table is a folder of a storage.Store. Snapshot gives its newest version
+// and advances by what was committed since; Scan streams rows in the table's
+// schema, whatever the files hold (partitions, column mapping, widened types,
+// missing columns). Write makes data files whose bytes follow from their rows
+// and their name alone; Commit puts them into the table.
+//
+// Invariants:
+//
+//   - A version is written by put-if-absent. A commit that lost a race is made
+//     again on top of the winner, unless the winner changed what it depends on,
+//     which is an error of the DELTA_CONCURRENT_… family. A put whose outcome
+//     is unknown is settled by the transaction id that lies in the log.
+//   - With Commit.Txn a table takes a batch once: a rerun gets *AlreadyCommitted.
+//   - A checkpoint is a cache of the log. A damaged one is passed over when the
+//     commits before it are there; its loss costs time, never data.
+//   - What cannot be read right is refused by name (DELTA_UNSUPPORTED_FEATURE
+//     and others), and no bytes from outside make the package panic.
+//
+// It does not delete or update single rows, write deletion vectors or change
+// data, compact, vacuum or clean up the log, write tables with column mapping,
+// row tracking or type widening, nor read variant columns. Statistics are
+// written for other engines; Scan does not skip files by them.
+package delta

@@ -1,0 +1,248 @@
+package delta
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/weir-data/weir/host/fault"
+)
+
+// evolve gives the table's schema after a commit with the schema next: the old
+// columns, with all their metadata, and then the added ones. When all rows are
+// replaced, next stands for itself, and old columns lend only their metadata.
+func evolve(old *structType, next *arrow.Schema, replace bool) (*structType, bool, error) {
+	want, err := fromArrow(next.Fields(), "")
+	if err != nil {
+		return nil, false, err
+	}
+	if replace {
+		for _, f := range want.fields {
+			if o := old.find(f.name); o != nil && sameType(o.typ, f.typ) {
+				f.typ, f.meta = o.typ, withComment(o.meta, f)
+			}
+		}
+		return want, schemaString(want) != schemaString(old), nil
+	}
+	out, err := evolveStruct(old, want, "")
+	if err != nil {
+		return nil, false, err
+	}
+	return out, schemaString(out) != schemaString(old), nil
+}
+
+func evolveStruct(old, want *structType, path string) (*structType, error) {
+	out := &structType{}
+	for _, o := range old.fields {
+		w := want.find(o.name)
+		if w == nil {
+			return nil, fault.New("DELTA_UNSUPPORTED_SCHEMA_CHANGE", "column %q of the table is missing", path+o.name).
+				WithHint("Columns can be added; taking one away needs a commit that replaces all rows")
+		}
+		t, err := evolveType(o.typ, w.typ, path+o.name)
+		if err != nil {
+			return nil, err
+		}
+		out.fields = append(out.fields, &field{o.name, t, o.nullable, withComment(o.meta, w)})
+	}
+	for _, w := range want.fields {
+		if old.find(w.name) != nil {
+			continue
+		}
+		if !w.nullable {
+			return nil, fault.New("DELTA_UNSUPPORTED_SCHEMA_CHANGE", "new column %q is NOT NULL, but the rows there are have no value for it", path+w.name)
+		}
+		out.fields = append(out.fields, w)
+	}
+	if dup := duplicate(out.fields); dup != "" {
+		return nil, fault.New("DELTA_DUPLICATE_COLUMNS_FOUND", "column %q differs from another only in case", path+dup)
+	}
+	return out, nil
+}
+
+func evolveType(old, want dataType, path string) (dataType, error) {
+	switch o := old.(type) {
+	case *structType:
+		if w, ok := want.(*structType); ok {
+			return evolveStruct(o, w, path+".")
+		}
+	case *arrayType:
+		if w, ok := want.(*arrayType); ok {
+			elem, err := evolveType(o.elem, w.elem, path+".element")
+			return &arrayType{elem, o.containsNull}, err
+		}
+	case *mapType:
+		if w, ok := want.(*mapType); ok {
+			value, err := evolveType(o.value, w.value, path+".value")
+			if err != nil || !sameType(o.key, w.key) {
+				return nil, clash(path+".key", o.key, w.key)
+			}
+			return &mapType{o.key, value, o.containsNull}, nil
+		}
+	case *primitive:
+		if sameType(old, want) {
+			return old, nil
+		}
+	}
+	return nil, clash(path, old, want)
+}
+
+func clash(path string, table, other dataType) error {
+	return fault.New("DELTA_FAILED_TO_MERGE_FIELDS", "column %q is %s in the table and %s in the data", path, table.sparkName(), other.sparkName()).
+		WithHint("Cast the column to %s, or replace all rows", table.sparkName())
+}
+
+// sameType compares what is stored, not nullability and metadata.
+func sameType(a, b dataType) bool { return a.sparkName() == b.sparkName() }
+
+// withComment gives meta with the comment of f, if it has one.
+func withComment(meta map[string]json.RawMessage, f *field) map[string]json.RawMessage {
+	if raw, ok := f.meta[commentKey]; ok {
+		meta = maps.Clone(meta)
+		if meta == nil {
+			meta = map[string]json.RawMessage{}
+		}
+		meta[commentKey] = raw
+	}
+	return meta
+}
+
+// withComments sets comments of top-level columns.
+func withComments(t *structType, comments map[string]string) (*structType, bool, error) {
+	if len(comments) == 0 {
+		return t, false, nil
+	}
+	out, changed := &structType{fields: slices.Clone(t.fields)}, false
+	for name, comment := range comments {
+		i := slices.IndexFunc(out.fields, func(f *field) bool { return f.name == name })
+		if i < 0 {
+			return nil, false, fault.New("DELTA_COLUMN_NOT_FOUND", "column %q, which has a comment, is not in the schema", name)
+		}
+		if out.fields[i].comment() == comment {
+			continue
+		}
+		f := *out.fields[i]
+		f.meta = maps.Clone(f.meta)
+		f.setMeta(commentKey, comment)
+		out.fields[i], changed = &f, true
+	}
+	return out, changed, nil
+}
+
+// find gives the field of that exact name.
+func (t *structType) find(name string) *field {
+	for _, f := range t.fields {
+		if f.name == name {
+			return f
+		}
+	}
+	return nil
+}
+
+// findFold gives the field of that name, ignoring case when none fits exactly.
+func (t *structType) findFold(name string) *field {
+	if f := t.find(name); f != nil {
+		return f
+	}
+	for _, f := range t.fields {
+		if strings.EqualFold(f.name, name) {
+			return f
+		}
+	}
+	return nil
+}
+
+// leaf follows a path of struct fields.
+func (t *structType) leaf(path []string) *field {
+	var f *field
+	for i, name := range path {
+		if i > 0 {
+			s, ok := f.typ.(*structType)
+			if !ok {
+				return nil
+			}
+			t = s
+		}
+		if f = t.find(name); f == nil {
+			return nil
+		}
+	}
+	return f
+}
+
+// MergeSchema adds to the table's columns those of a batch that it lacks, at
+// the end, nested ones too, and names them. Names are matched ignoring case and
+// the table's spelling stays. A column whose type the table's does not hold
+// without loss is DELTA_FAILED_TO_MERGE_FIELDS.
+func MergeSchema(table, batch *arrow.Schema) (merged *arrow.Schema, added []string, err error) {
+	old, err := fromArrow(table.Fields(), "")
+	if err != nil {
+		return nil, nil, err
+	}
+	more, err := fromArrow(batch.Fields(), "")
+	if err != nil {
+		return nil, nil, err
+	}
+	out, err := mergeStruct(old, more, "", &added)
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(added) == 0 {
+		return table, nil, nil
+	}
+	meta := table.Metadata()
+	return arrow.NewSchema(arrowFields(out), &meta), added, nil
+}
+
+func mergeStruct(old, more *structType, path string, added *[]string) (*structType, error) {
+	out := &structType{fields: slices.Clone(old.fields)}
+	for _, m := range more.fields {
+		i := slices.IndexFunc(out.fields, func(f *field) bool { return strings.EqualFold(f.name, m.name) })
+		if i < 0 {
+			f := *m
+			f.nullable = true // the rows there are have no value for it
+			out.fields = append(out.fields, &f)
+			*added = append(*added, path+m.name)
+			continue
+		}
+		t, err := mergeType(out.fields[i].typ, m.typ, path+out.fields[i].name, added)
+		if err != nil {
+			return nil, err
+		}
+		f := *out.fields[i]
+		f.typ = t
+		out.fields[i] = &f
+	}
+	return out, nil
+}
+
+func mergeType(old, more dataType, path string, added *[]string) (dataType, error) {
+	switch o := old.(type) {
+	case *structType:
+		if m, ok := more.(*structType); ok {
+			return mergeStruct(o, m, path+".", added)
+		}
+	case *arrayType:
+		if m, ok := more.(*arrayType); ok {
+			elem, err := mergeType(o.elem, m.elem, path+".element", added)
+			return &arrayType{elem, o.containsNull}, err
+		}
+	case *mapType:
+		if m, ok := more.(*mapType); ok {
+			key, err := mergeType(o.key, m.key, path+".key", added)
+			if err != nil {
+				return nil, err
+			}
+			value, err := mergeType(o.value, m.value, path+".value", added)
+			return &mapType{key, value, o.containsNull}, err
+		}
+	case *primitive:
+		if m, ok := more.(*primitive); ok && (m.name == o.name || widens(m.arrow, o.arrow)) {
+			return o, nil
+		}
+	}
+	return nil, clash(path, old, more)
+}

@@ -1,0 +1,288 @@
+package delta
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/weir-data/weir/host/fault"
+)
+
+// feature is what we know of a table feature.
+type feature struct {
+	name   string
+	reader bool // must be in readerFeatures, too
+	// legacyReader and legacyWriter are the versions that imply it before 3/7; 0 is never.
+	legacyReader, legacyWriter int
+	read                       bool // we can read tables that use it
+	write                      writeRule
+}
+
+// writeRule says when a table with the feature may be written.
+type writeRule int
+
+const (
+	writeNever  writeRule = iota
+	writeAlways           // nothing to do, or we do it
+	writeUnused           // as long as the table makes no use of it, see usesFeature
+)
+
+var features = []feature{
+	{"appendOnly", false, 0, 2, true, writeAlways},
+	{"invariants", false, 0, 2, true, writeUnused},
+	{"checkConstraints", false, 0, 3, true, writeUnused},
+	{"changeDataFeed", false, 0, 4, true, writeAlways},
+	{"generatedColumns", false, 0, 4, true, writeUnused},
+	{"columnMapping", true, 2, 5, true, writeUnused},
+	{"identityColumns", false, 0, 6, true, writeUnused},
+	{"deletionVectors", true, 0, 0, true, writeAlways},
+	{"rowTracking", false, 0, 0, true, writeNever},
+	{"domainMetadata", false, 0, 0, true, writeAlways},
+	{"v2Checkpoint", true, 0, 0, true, writeAlways},
+	{"timestampNtz", true, 0, 0, true, writeAlways},
+	{"typeWidening", true, 0, 0, true, writeNever},
+	{"typeWidening-preview", true, 0, 0, true, writeNever},
+	{"variantType", true, 0, 0, true, writeNever},
+	{"variantType-preview", true, 0, 0, true, writeNever},
+	{"variantShredding-preview", true, 0, 0, true, writeNever},
+	{"variantShredding", true, 0, 0, true, writeNever},
+	{"clustering", false, 0, 0, true, writeAlways},
+	{"inCommitTimestamp", false, 0, 0, true, writeAlways},
+	{"vacuumProtocolCheck", true, 0, 0, true, writeAlways},
+	{"allowColumnDefaults", false, 0, 0, true, writeUnused},
+	{"icebergCompatV1", false, 0, 0, true, writeNever},
+	{"icebergCompatV2", false, 0, 0, true, writeNever},
+}
+
+// featureAliases are other spellings found in real tables.
+var featureAliases = map[string]string{"timestampWithoutTimezone": "timestampNtz"}
+
+func findFeature(name string) *feature {
+	if alias, ok := featureAliases[name]; ok {
+		name = alias
+	}
+	for i := range features {
+		if features[i].name == name {
+			return &features[i]
+		}
+	}
+	return nil
+}
+
+func unsupported(format string, args ...any) *fault.Error {
+	return fault.New("DELTA_UNSUPPORTED_FEATURE", format, args...)
+}
+
+// checkReadable refuses protocols that are invalid or ask for more than we can read.
+func (p *Protocol) checkReadable() error {
+	switch {
+	case p.MinReaderVersion < 1 || p.MinWriterVersion < 1:
+		return fault.New("DELTA_INVALID_PROTOCOL", "reader version %d and writer version %d", p.MinReaderVersion, p.MinWriterVersion)
+	case p.ReaderFeatures != nil && p.MinReaderVersion != 3:
+		return fault.New("DELTA_INVALID_PROTOCOL", "readerFeatures with reader version %d", p.MinReaderVersion)
+	case p.WriterFeatures != nil && p.MinWriterVersion != 7:
+		return fault.New("DELTA_INVALID_PROTOCOL", "writerFeatures with writer version %d", p.MinWriterVersion)
+	case p.MinReaderVersion > 3:
+		return unsupported("the table needs reader version %d", p.MinReaderVersion)
+	}
+	for _, name := range p.ReaderFeatures {
+		if f := findFeature(name); f == nil || !f.read {
+			return unsupported("the table needs the reader feature %q", name)
+		}
+	}
+	return nil
+}
+
+// names lists the features the table has, implied ones included, sorted.
+func (p *Protocol) names() []string {
+	out := append(slices.Clone(p.ReaderFeatures), p.WriterFeatures...)
+	for i := range features {
+		f := &features[i]
+		legacyW := p.MinWriterVersion < 7 && f.legacyWriter > 0 && p.MinWriterVersion >= f.legacyWriter
+		legacyR := p.MinReaderVersion == 2 && f.legacyReader == 2
+		if legacyW || legacyR {
+			out = append(out, f.name)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+func (p *Protocol) has(name string) bool { return slices.Contains(p.names(), name) }
+
+// checkWritable refuses tables that ask for more than we can write.
+func checkWritable(p *Protocol, m *Metadata, schema *structType) error {
+	if p.MinWriterVersion > 7 {
+		return unsupported("the table needs writer version %d", p.MinWriterVersion)
+	}
+	for _, name := range p.names() {
+		f := findFeature(name)
+		switch {
+		case f == nil || f.write == writeNever:
+			return unsupported("the table needs the writer feature %q", name)
+		case f.write == writeUnused:
+			if use := usesFeature(name, m, schema); use != "" {
+				return unsupported("the table uses the writer feature %q (%s)", name, use)
+			}
+		}
+	}
+	return nil
+}
+
+// usesFeature tells where the table makes use of a feature, or "".
+func usesFeature(name string, m *Metadata, schema *structType) string {
+	switch name {
+	case "checkConstraints":
+		for k := range m.Configuration {
+			if strings.HasPrefix(strings.ToLower(k), "delta.constraints.") {
+				return k
+			}
+		}
+	case "columnMapping":
+		if mode := m.Configuration["delta.columnMapping.mode"]; mode != "" && mode != "none" {
+			return "delta.columnMapping.mode = " + mode
+		}
+	case "invariants":
+		return fieldWith(schema, "delta.invariants")
+	case "generatedColumns":
+		return fieldWith(schema, "delta.generationExpression")
+	case "identityColumns":
+		return fieldWith(schema, "delta.identity.")
+	case "allowColumnDefaults":
+		return fieldWith(schema, "CURRENT_DEFAULT")
+	}
+	return ""
+}
+
+// fieldWith finds a field whose metadata has a key of that prefix.
+func fieldWith(t dataType, prefix string) string {
+	switch t := t.(type) {
+	case *structType:
+		for _, f := range t.fields {
+			for k := range f.meta {
+				if strings.HasPrefix(k, prefix) {
+					return "column " + f.name
+				}
+			}
+			if inner := fieldWith(f.typ, prefix); inner != "" {
+				return inner
+			}
+		}
+	case *arrayType:
+		return fieldWith(t.elem, prefix)
+	case *mapType:
+		if inner := fieldWith(t.key, prefix); inner != "" {
+			return inner
+		}
+		return fieldWith(t.value, prefix)
+	}
+	return ""
+}
+
+// need raises p so that it has the feature, as low as possible.
+func (p Protocol) need(name string) Protocol {
+	if p.has(name) {
+		return p
+	}
+	f := findFeature(name)
+	if f.legacyWriter > 0 && p.MinWriterVersion < 7 && f.legacyWriter <= 4 && p.MinReaderVersion < 3 {
+		// The versions up to 4 imply only what we can write.
+		p.MinWriterVersion = max(p.MinWriterVersion, f.legacyWriter)
+		return p
+	}
+	if p.MinWriterVersion < 7 {
+		implied := p.names()
+		p.WriterFeatures = implied
+		p.MinWriterVersion = 7
+		if p.MinReaderVersion == 2 {
+			p.ReaderFeatures = []string{"columnMapping"}
+			p.MinReaderVersion = 3
+		}
+	}
+	p.WriterFeatures = withName(p.WriterFeatures, f.name)
+	if f.reader {
+		p.MinReaderVersion = 3
+		p.ReaderFeatures = withName(p.ReaderFeatures, f.name)
+	}
+	return p
+}
+
+func withName(names []string, name string) []string {
+	if slices.Contains(names, name) {
+		return names
+	}
+	names = append(slices.Clone(names), name)
+	slices.Sort(names)
+	return names
+}
+
+// propertyFeatures are the table properties that ask for a feature when true.
+var propertyFeatures = map[string]string{
+	"delta.appendonly":                  "appendOnly",
+	"delta.enablechangedatafeed":        "changeDataFeed",
+	"delta.enabledeletionvectors":       "deletionVectors",
+	"delta.enableincommittimestamps":    "inCommitTimestamp",
+	"delta.enablerowtracking":           "rowTracking",
+	"delta.enabletypewidening":          "typeWidening",
+	"delta.enableicebergcompatv1":       "icebergCompatV1",
+	"delta.enableicebergcompatv2":       "icebergCompatV2",
+	"delta.enablevarianttype":           "variantType",
+	"delta.enablevariantshredding":      "variantShredding",
+	"delta.checkpointpolicy=v2":         "v2Checkpoint",
+	"delta.columnmapping.mode=name":     "columnMapping",
+	"delta.columnmapping.mode=id":       "columnMapping",
+	"delta.feature.columnmapping":       "columnMapping",
+	"delta.feature.catalogmanaged":      "catalogManaged",
+	"delta.feature.allowcolumndefaults": "allowColumnDefaults",
+}
+
+// forTable gives the lowest protocol, not below p, for a schema and properties
+// that we are about to write. What we cannot write is refused by name.
+func (p Protocol) forTable(schema *structType, properties map[string]string, clustered bool) (Protocol, error) {
+	if containsType(schema, "timestamp_ntz") {
+		p = p.need("timestampNtz")
+	}
+	if clustered {
+		p = p.need("domainMetadata").need("clustering")
+	}
+	for k, v := range properties {
+		key, value := strings.ToLower(k), strings.ToLower(v)
+		name, ok := propertyFeatures[key]
+		if !ok || (value != "true" && value != "supported" && value != "enabled") {
+			if name, ok = propertyFeatures[key+"="+value]; !ok {
+				continue
+			}
+		}
+		f := findFeature(name)
+		if f == nil || f.write == writeNever || name == "columnMapping" {
+			return p, unsupported("property %s = %s asks for the feature %q, which cannot be written yet", k, v, name)
+		}
+		p = p.need(name)
+	}
+	return p, nil
+}
+
+func containsType(t dataType, name string) bool {
+	switch t := t.(type) {
+	case *primitive:
+		return t.name == name
+	case *structType:
+		return slices.ContainsFunc(t.fields, func(f *field) bool { return containsType(f.typ, name) })
+	case *arrayType:
+		return containsType(t.elem, name)
+	case *mapType:
+		return containsType(t.key, name) || containsType(t.value, name)
+	}
+	return false
+}
+
+// mappingMode gives "name", "id" or "none": how the schema's columns are found in the files.
+func mappingMode(p *Protocol, m *Metadata) (string, error) {
+	mode := m.Configuration["delta.columnMapping.mode"]
+	if mode == "" || mode == "none" || !(p.MinReaderVersion == 2 || slices.Contains(p.ReaderFeatures, "columnMapping")) {
+		return "none", nil
+	}
+	if mode != "name" && mode != "id" {
+		return "", unsupported("column mapping mode %q", mode)
+	}
+	return mode, nil
+}

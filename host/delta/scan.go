@@ -1,0 +1,248 @@
+package delta
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"sync/atomic"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/weir-data/weir/host/fault"
+)
+
+// ScanOptions narrows a scan.
+type ScanOptions struct {
+	// Columns are top-level columns, in the order wanted; nil is all of the table's.
+	Columns []string
+	// Files are the files to read, in this order; nil is all live ones, by path.
+	Files []AddFile
+	// BatchRows is the most rows a batch has; 0 is 32,768.
+	BatchRows int
+}
+
+const defaultBatchRows = 32 << 10
+
+// Scan reads rows. Every batch has the table's schema: columns that a file
+// lacks are null. Files are opened one after the other, and of a file about one
+// row group is held. The caller releases the reader.
+func (s *Snapshot) Scan(ctx context.Context, opt ScanOptions) (array.RecordReader, error) {
+	files := opt.Files
+	if files == nil {
+		var err error
+		if files, err = s.Files(ctx); err != nil {
+			return nil, err
+		}
+	}
+	fields := s.schema.fields
+	if opt.Columns != nil {
+		fields = make([]*field, len(opt.Columns))
+		for i, name := range opt.Columns {
+			if fields[i] = s.schema.findFold(name); fields[i] == nil {
+				return nil, fault.New("DELTA_COLUMN_NOT_FOUND", "the table has no column %q", name)
+			}
+		}
+	}
+	for _, f := range fields {
+		if containsType(f.typ, "variant") {
+			return nil, unsupported("column %q is of type variant, which cannot be read yet", f.name)
+		}
+	}
+	sc := &scanner{ctx: ctx, snapshot: s, fields: fields, schema: arrow.NewSchema(arrowFields(&structType{fields}), nil), files: files, rows: opt.BatchRows}
+	if sc.rows <= 0 {
+		sc.rows = defaultBatchRows
+	}
+	sc.refs.Store(1)
+	return sc, nil
+}
+
+// scanner implements array.RecordReader.
+type scanner struct {
+	ctx      context.Context
+	snapshot *Snapshot
+	fields   []*field
+	schema   *arrow.Schema
+	files    []AddFile
+	rows     int
+
+	file *fileScan
+	rec  arrow.RecordBatch
+	err  error
+	refs atomic.Int64
+}
+
+func (s *scanner) Schema() *arrow.Schema          { return s.schema }
+func (s *scanner) RecordBatch() arrow.RecordBatch { return s.rec }
+func (s *scanner) Record() arrow.RecordBatch      { return s.rec }
+func (s *scanner) Err() error                     { return s.err }
+func (s *scanner) Retain()                        { s.refs.Add(1) }
+
+func (s *scanner) Release() {
+	if s.refs.Add(-1) == 0 {
+		s.drop()
+		s.err = errors.Join(s.err, s.closeFile())
+		s.files = nil
+	}
+}
+
+func (s *scanner) drop() {
+	if s.rec != nil {
+		s.rec.Release()
+		s.rec = nil
+	}
+}
+
+func (s *scanner) closeFile() error {
+	if s.file == nil {
+		return nil
+	}
+	f := s.file
+	s.file = nil
+	return f.close()
+}
+
+func (s *scanner) Next() bool {
+	s.drop()
+	for s.err == nil {
+		if s.err = s.ctx.Err(); s.err != nil {
+			return false
+		}
+		if s.file == nil {
+			if len(s.files) == 0 {
+				return false
+			}
+			s.file, s.err = s.open(&s.files[0])
+			s.files = s.files[1:]
+			continue
+		}
+		cols, n, err := s.file.next(s.rows)
+		switch {
+		case err != nil:
+			s.err = errors.Join(fault.Place(err, "DELTA_INVALID_DATA_FILE", fault.Where{File: s.file.add.Path}), s.closeFile())
+		case n < 0:
+			s.err = s.closeFile()
+		case n > 0:
+			s.rec = array.NewRecordBatch(s.schema, cols, n)
+			releaseArrays(cols)
+			return true
+		}
+	}
+	return false
+}
+
+// fileScan reads the wanted columns of one file.
+type fileScan struct {
+	table   *Table
+	add     *AddFile
+	file    *parquetFile
+	columns []column
+	total   int64
+	pos     int64
+	deleted *deletedRows
+}
+
+func (s *scanner) open(add *AddFile) (fs *fileScan, err error) {
+	defer func() { err = fault.Place(err, "DELTA_INVALID_DATA_FILE", fault.Where{File: add.Path}) }()
+	t := s.snapshot.table
+	fs = &fileScan{table: t, add: add}
+	if add.DeletionVector != nil {
+		if fs.deleted, err = t.loadDV(s.ctx, add.DeletionVector); err != nil {
+			return nil, err
+		}
+	}
+	if fs.file, err = t.openParquet(s.ctx, add.Path); err != nil {
+		return nil, err
+	}
+	fs.total = fs.file.reader.NumRows()
+	if fs.deleted != nil && fs.deleted.last() >= fs.total {
+		err = invalidDV("row %d is deleted, the file has %d", fs.deleted.last(), fs.total)
+	}
+	if err == nil {
+		fs.columns, err = s.snapshot.columns(s.ctx, add, fs.file, s.fields)
+	}
+	if err != nil {
+		return nil, errors.Join(err, fs.close())
+	}
+	return fs, nil
+}
+
+func (f *fileScan) close() error {
+	for _, c := range f.columns {
+		if c != nil {
+			c.release()
+		}
+	}
+	f.columns = nil
+	return f.file.close()
+}
+
+// next gives the live rows among the next n; the count is -1 at the end.
+func (f *fileScan) next(n int) ([]arrow.Array, int64, error) {
+	rows := min(int64(n), f.total-f.pos)
+	if rows <= 0 {
+		return nil, -1, nil
+	}
+	var runs [][2]int64
+	if f.deleted != nil {
+		runs = f.deleted.live(f.pos, f.pos+rows)
+	}
+	f.pos += rows
+	cols, err := f.read(int(rows))
+	if err != nil {
+		return nil, 0, err
+	}
+	if f.deleted == nil || len(runs) == 1 && runs[0][1]-runs[0][0] == rows {
+		return cols, rows, nil
+	}
+	defer releaseArrays(cols)
+	if len(runs) == 0 {
+		return nil, 0, nil
+	}
+	kept := int64(0)
+	for _, r := range runs {
+		kept += r[1] - r[0]
+	}
+	out := make([]arrow.Array, len(cols))
+	for i, c := range cols {
+		if out[i], err = gatherArray(f.table.mem, c, runs, kept); err != nil {
+			releaseArrays(out)
+			return nil, 0, err
+		}
+	}
+	return out, kept, nil
+}
+
+// read decodes the next rows of every column, several columns at once.
+func (f *fileScan) read(rows int) ([]arrow.Array, error) {
+	cols := make([]arrow.Array, len(f.columns))
+	one := func(i int) (err error) {
+		defer guard(&err, "DELTA_INVALID_DATA_FILE", "a column")
+		cols[i], err = f.columns[i].next(rows)
+		if err == nil && cols[i].Len() != rows {
+			err = fault.New("DELTA_INVALID_DATA_FILE", "column %d ends early: %d of %d rows", i, cols[i].Len(), rows)
+		}
+		return err
+	}
+	var err error
+	if len(cols) < 2 || rows < 1024 {
+		for i := range cols {
+			if err = one(i); err != nil {
+				break
+			}
+		}
+	} else {
+		var g errgroup.Group
+		g.SetLimit(runtime.GOMAXPROCS(0))
+		for i := range cols {
+			g.Go(func() error { return one(i) })
+		}
+		err = g.Wait()
+	}
+	if err != nil {
+		releaseArrays(cols)
+		return nil, err
+	}
+	return cols, nil
+}

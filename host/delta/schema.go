@@ -1,0 +1,435 @@
+package delta
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/weir-data/weir/host/fault"
+)
+
+// The schema is kept as the tree the log holds, with all field metadata, so
+// that a change of ours loses nothing that another writer put there. The Arrow
+// schema is derived from it.
+
+const (
+	commentKey      = "comment"
+	physicalNameKey = "delta.columnMapping.physicalName"
+	fieldIDKey      = "delta.columnMapping.id"
+)
+
+// maxDepth bounds the nesting of a schema: deeper ones are an attack or a mistake.
+const maxDepth = 64
+
+type field struct {
+	name     string
+	typ      dataType
+	nullable bool
+	meta     map[string]json.RawMessage
+}
+
+// dataType is *primitive, *structType, *arrayType or *mapType.
+type dataType interface{ sparkName() string }
+
+type primitive struct {
+	name  string // as in the log
+	arrow arrow.DataType
+}
+
+type structType struct{ fields []*field }
+
+type arrayType struct {
+	elem         dataType
+	containsNull bool
+}
+
+type mapType struct {
+	key, value   dataType
+	containsNull bool
+}
+
+var primitives = map[string]arrow.DataType{
+	"string": arrow.BinaryTypes.String, "binary": arrow.BinaryTypes.Binary, "boolean": arrow.FixedWidthTypes.Boolean,
+	"long": arrow.PrimitiveTypes.Int64, "integer": arrow.PrimitiveTypes.Int32, "short": arrow.PrimitiveTypes.Int16, "byte": arrow.PrimitiveTypes.Int8,
+	"float": arrow.PrimitiveTypes.Float32, "double": arrow.PrimitiveTypes.Float64, "date": arrow.FixedWidthTypes.Date32,
+	"timestamp":     &arrow.TimestampType{Unit: arrow.Microsecond, TimeZone: "UTC"},
+	"timestamp_ntz": &arrow.TimestampType{Unit: arrow.Microsecond},
+	"void":          arrow.Null,
+	"variant":       variantStorage,
+}
+
+// variantStorage stands for variant in an Arrow schema; Scan refuses to read it.
+var variantStorage = arrow.StructOf(
+	arrow.Field{Name: "value", Type: arrow.BinaryTypes.Binary, Nullable: true},
+	arrow.Field{Name: "metadata", Type: arrow.BinaryTypes.Binary, Nullable: true},
+)
+
+func (p *primitive) sparkName() string {
+	switch p.name {
+	case "long":
+		return "bigint"
+	case "integer":
+		return "int"
+	case "short":
+		return "smallint"
+	case "byte":
+		return "tinyint"
+	}
+	return p.name
+}
+
+func (t *structType) sparkName() string {
+	parts := make([]string, len(t.fields))
+	for i, f := range t.fields {
+		parts[i] = f.name + ": " + f.typ.sparkName()
+	}
+	return "struct<" + strings.Join(parts, ", ") + ">"
+}
+
+func (t *arrayType) sparkName() string { return "array<" + t.elem.sparkName() + ">" }
+
+func (t *mapType) sparkName() string {
+	return "map<" + t.key.sparkName() + ", " + t.value.sparkName() + ">"
+}
+
+func invalidSchema(format string, args ...any) *fault.Error {
+	return fault.New("DELTA_INVALID_SCHEMA", format, args...)
+}
+
+// parseSchema decodes schemaString.
+func parseSchema(schemaString string) (*structType, error) {
+	if schemaString == "" {
+		return nil, fault.New("DELTA_INVALID_LOG", "the metaData action has no schemaString")
+	}
+	t, err := parseType(json.RawMessage(schemaString), 0)
+	if err != nil {
+		return nil, err
+	}
+	s, ok := t.(*structType)
+	if !ok {
+		return nil, invalidSchema("the schema is a %s, not a struct", t.sparkName())
+	}
+	if dup := duplicate(s.fields); dup != "" {
+		return nil, invalidSchema("column %q appears twice", dup)
+	}
+	return s, nil
+}
+
+// duplicate names a column that appears twice ignoring case, or "".
+func duplicate(fields []*field) string {
+	seen := make(map[string]bool, len(fields))
+	for _, f := range fields {
+		k := strings.ToLower(f.name)
+		if seen[k] {
+			return f.name
+		}
+		seen[k] = true
+	}
+	return ""
+}
+
+func parseType(raw json.RawMessage, depth int) (dataType, error) {
+	if depth > maxDepth {
+		return nil, invalidSchema("the schema nests deeper than %d levels", maxDepth)
+	}
+	var name string
+	if json.Unmarshal(raw, &name) == nil {
+		return parsePrimitive(name)
+	}
+	var t struct {
+		Type   string `json:"type"`
+		Fields []struct {
+			Name     *string                    `json:"name"`
+			Type     json.RawMessage            `json:"type"`
+			Nullable *bool                      `json:"nullable"`
+			Metadata map[string]json.RawMessage `json:"metadata"`
+		} `json:"fields"`
+		ElementType       json.RawMessage `json:"elementType"`
+		ContainsNull      *bool           `json:"containsNull"`
+		KeyType           json.RawMessage `json:"keyType"`
+		ValueType         json.RawMessage `json:"valueType"`
+		ValueContainsNull *bool           `json:"valueContainsNull"`
+	}
+	if err := json.Unmarshal(raw, &t); err != nil {
+		return nil, fault.Wrap(err, "DELTA_INVALID_SCHEMA", "the schema is not readable")
+	}
+	yes := func(b *bool) bool { return b == nil || *b }
+	switch t.Type {
+	case "struct":
+		s := &structType{}
+		for _, f := range t.Fields {
+			if f.Name == nil {
+				return nil, invalidSchema("a field has no name")
+			}
+			typ, err := parseType(f.Type, depth+1)
+			if err != nil {
+				return nil, fault.Place(err, "DELTA_INVALID_SCHEMA", fault.Where{})
+			}
+			s.fields = append(s.fields, &field{*f.Name, typ, yes(f.Nullable), f.Metadata})
+		}
+		return s, nil
+	case "array":
+		elem, err := parseType(t.ElementType, depth+1)
+		if err != nil {
+			return nil, err
+		}
+		return &arrayType{elem, yes(t.ContainsNull)}, nil
+	case "map":
+		key, err := parseType(t.KeyType, depth+1)
+		if err != nil {
+			return nil, err
+		}
+		value, err := parseType(t.ValueType, depth+1)
+		if err != nil {
+			return nil, err
+		}
+		return &mapType{key, value, yes(t.ValueContainsNull)}, nil
+	}
+	return nil, invalidSchema("type %q is unknown", t.Type)
+}
+
+func parsePrimitive(name string) (dataType, error) {
+	if t, ok := primitives[name]; ok {
+		return &primitive{name, t}, nil
+	}
+	if name == "null" {
+		return &primitive{"void", arrow.Null}, nil
+	}
+	if name == "decimal" {
+		name = "decimal(10,0)"
+	}
+	if args, ok := strings.CutPrefix(name, "decimal("); ok {
+		p, s, ok := strings.Cut(strings.TrimSuffix(args, ")"), ",")
+		precision, err1 := strconv.Atoi(strings.TrimSpace(p))
+		scale, err2 := strconv.Atoi(strings.TrimSpace(s))
+		if ok && err1 == nil && err2 == nil && precision >= 1 && precision <= 38 && scale >= 0 && scale <= precision {
+			return &primitive{fmt.Sprintf("decimal(%d,%d)", precision, scale), &arrow.Decimal128Type{Precision: int32(precision), Scale: int32(scale)}}, nil
+		}
+	}
+	return nil, fault.New("DELTA_UNSUPPORTED_TYPE", "column type %q is not supported", name)
+}
+
+// arrowType derives the Arrow type of a node.
+func arrowType(t dataType) arrow.DataType {
+	switch t := t.(type) {
+	case *primitive:
+		return t.arrow
+	case *structType:
+		return arrow.StructOf(arrowFields(t)...)
+	case *arrayType:
+		return arrow.ListOfField(arrow.Field{Name: "item", Type: arrowType(t.elem), Nullable: t.containsNull})
+	case *mapType:
+		m := arrow.MapOfFields(arrow.Field{Name: "key", Type: arrowType(t.key)},
+			arrow.Field{Name: "value", Type: arrowType(t.value), Nullable: t.containsNull})
+		return m
+	}
+	return nil
+}
+
+func arrowFields(t *structType) []arrow.Field {
+	out := make([]arrow.Field, len(t.fields))
+	for i, f := range t.fields {
+		out[i] = arrow.Field{Name: f.name, Type: arrowType(f.typ), Nullable: f.nullable}
+		if c := f.comment(); c != "" {
+			out[i].Metadata = arrow.NewMetadata([]string{commentKey}, []string{c})
+		}
+	}
+	return out
+}
+
+// physicalSchema is the Arrow schema of the data files: without the partition
+// columns, and without metadata, which would end in the file.
+func physicalSchema(t *structType, partitionBy []string) *arrow.Schema {
+	var kept []arrow.Field
+	for _, f := range t.fields {
+		if !slices.Contains(partitionBy, f.name) {
+			kept = append(kept, arrow.Field{Name: f.name, Type: bareType(arrowType(f.typ)), Nullable: f.nullable})
+		}
+	}
+	return arrow.NewSchema(kept, nil)
+}
+
+// bareType strips field metadata inside a type.
+func bareType(t arrow.DataType) arrow.DataType {
+	bare := func(f arrow.Field) arrow.Field {
+		return arrow.Field{Name: f.Name, Type: bareType(f.Type), Nullable: f.Nullable}
+	}
+	switch t := t.(type) {
+	case *arrow.StructType:
+		fields := make([]arrow.Field, t.NumFields())
+		for i, f := range t.Fields() {
+			fields[i] = bare(f)
+		}
+		return arrow.StructOf(fields...)
+	case *arrow.ListType:
+		return arrow.ListOfField(bare(t.ElemField()))
+	case *arrow.MapType:
+		return arrow.MapOfFields(bare(t.KeyField()), bare(t.ItemField()))
+	}
+	return t
+}
+
+func (f *field) metaString(key string) string {
+	var s string
+	if raw, ok := f.meta[key]; ok && json.Unmarshal(raw, &s) == nil {
+		return s
+	}
+	return ""
+}
+
+func (f *field) comment() string { return f.metaString(commentKey) }
+
+func (f *field) setMeta(key, value string) {
+	raw, _ := json.Marshal(value) // a string always has a JSON form
+	if f.meta == nil {
+		f.meta = map[string]json.RawMessage{}
+	}
+	f.meta[key] = raw
+}
+
+// fieldID gives the column mapping id of the field, or -1.
+func (f *field) fieldID() int {
+	var id int
+	if raw, ok := f.meta[fieldIDKey]; ok && json.Unmarshal(raw, &id) == nil {
+		return id
+	}
+	return -1
+}
+
+// fromArrow makes a tree of an Arrow schema; types without a Delta type are refused by name.
+func fromArrow(fields []arrow.Field, path string) (*structType, error) {
+	out := &structType{}
+	for _, f := range fields {
+		where := path + f.Name
+		t, err := typeFromArrow(f.Type, where)
+		if err != nil {
+			return nil, err
+		}
+		nf := &field{name: f.Name, typ: t, nullable: f.Nullable}
+		if i := f.Metadata.FindKey(commentKey); i >= 0 && f.Metadata.Values()[i] != "" {
+			nf.setMeta(commentKey, f.Metadata.Values()[i])
+		}
+		out.fields = append(out.fields, nf)
+	}
+	if dup := duplicate(out.fields); dup != "" {
+		return nil, fault.New("DELTA_DUPLICATE_COLUMNS_FOUND", "column %q appears twice (names are compared ignoring case)", path+dup)
+	}
+	return out, nil
+}
+
+func typeFromArrow(t arrow.DataType, where string) (dataType, error) {
+	switch t := t.(type) {
+	case *arrow.StructType:
+		if t.NumFields() == 0 {
+			return nil, fault.New("DELTA_UNSUPPORTED_TYPE", "column %q: a struct needs at least one field", where)
+		}
+		return fromArrow(t.Fields(), where+".")
+	case *arrow.MapType:
+		key, err := typeFromArrow(t.KeyType(), where+".key")
+		if err != nil {
+			return nil, err
+		}
+		value, err := typeFromArrow(t.ItemType(), where+".value")
+		if err != nil {
+			return nil, err
+		}
+		return &mapType{key, value, t.ItemField().Nullable}, nil
+	case *arrow.ListType:
+		elem, err := typeFromArrow(t.Elem(), where+".element")
+		if err != nil {
+			return nil, err
+		}
+		return &arrayType{elem, t.ElemField().Nullable}, nil
+	case *arrow.Decimal128Type:
+		return parsePrimitive(fmt.Sprintf("decimal(%d,%d)", t.Precision, t.Scale))
+	case *arrow.TimestampType:
+		switch {
+		case t.TimeZone == "":
+			return parsePrimitive("timestamp_ntz")
+		default:
+			return parsePrimitive("timestamp")
+		}
+	case *arrow.LargeStringType, *arrow.StringViewType:
+		return parsePrimitive("string")
+	case *arrow.LargeBinaryType, *arrow.BinaryViewType:
+		return parsePrimitive("binary")
+	case *arrow.NullType:
+		return nil, fault.New("DELTA_UNSUPPORTED_TYPE", "column %q: type void cannot be written", where).WithHint("Cast the column to the type it should have")
+	}
+	for name, p := range primitives {
+		if p.ID() == t.ID() && p.ID() != arrow.STRUCT && p.ID() != arrow.TIMESTAMP {
+			return &primitive{name, p}, nil
+		}
+	}
+	return nil, fault.New("DELTA_UNSUPPORTED_TYPE", "column %q: type %s has no Delta type", where, t)
+}
+
+// schemaString encodes the tree as the log has it, keys in Spark's order.
+func schemaString(t *structType) string {
+	var b bytes.Buffer
+	writeType(&b, t)
+	return b.String()
+}
+
+func writeType(b *bytes.Buffer, t dataType) {
+	switch t := t.(type) {
+	case *primitive:
+		writeString(b, t.name)
+	case *structType:
+		b.WriteString(`{"type":"struct","fields":[`)
+		for i, f := range t.fields {
+			if i > 0 {
+				b.WriteByte(',')
+			}
+			b.WriteString(`{"name":`)
+			writeString(b, f.name)
+			b.WriteString(`,"type":`)
+			writeType(b, f.typ)
+			fmt.Fprintf(b, `,"nullable":%t,"metadata":`, f.nullable)
+			writeMeta(b, f.meta)
+			b.WriteByte('}')
+		}
+		b.WriteString(`]}`)
+	case *arrayType:
+		b.WriteString(`{"type":"array","elementType":`)
+		writeType(b, t.elem)
+		fmt.Fprintf(b, `,"containsNull":%t}`, t.containsNull)
+	case *mapType:
+		b.WriteString(`{"type":"map","keyType":`)
+		writeType(b, t.key)
+		b.WriteString(`,"valueType":`)
+		writeType(b, t.value)
+		fmt.Fprintf(b, `,"valueContainsNull":%t}`, t.containsNull)
+	}
+}
+
+func writeMeta(b *bytes.Buffer, meta map[string]json.RawMessage) {
+	keys := make([]string, 0, len(meta))
+	for k := range meta {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	b.WriteByte('{')
+	for i, k := range keys {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		writeString(b, k)
+		b.WriteByte(':')
+		b.Write(meta[k])
+	}
+	b.WriteByte('}')
+}
+
+// writeString writes a JSON string without HTML escapes.
+func writeString(b *bytes.Buffer, s string) {
+	enc := json.NewEncoder(b)
+	enc.SetEscapeHTML(false)
+	_ = enc.Encode(s) // a string always has a JSON form
+	b.Truncate(b.Len() - 1)
+}

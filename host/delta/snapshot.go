@@ -1,0 +1,426 @@
+package delta
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/weir-data/weir/host/fault"
+	"github.com/weir-data/weir/host/storage"
+)
+
+// Snapshot is the table at one version. It never changes.
+type Snapshot struct {
+	table    *Table
+	version  int64
+	time     time.Time
+	protocol *Protocol
+	metadata *Metadata
+	schema   *structType
+	arrow    *arrow.Schema
+	mapping  string // "none", "name" or "id"
+
+	files   *layers[*AddFile]
+	tombs   *layers[*RemoveFile]
+	txns    map[string]Txn
+	domains map[string]domain
+}
+
+// Version gives the version of the table that the snapshot shows.
+func (s *Snapshot) Version() int64 { return s.version }
+
+// Timestamp gives the time of that version: its in-commit timestamp, or the time of its file.
+func (s *Snapshot) Timestamp() time.Time { return s.time }
+
+// Schema gives the columns, the partition columns among them, in the table's order.
+func (s *Snapshot) Schema() *arrow.Schema { return s.arrow }
+
+// Protocol gives the table's protocol action.
+func (s *Snapshot) Protocol() Protocol { return *s.protocol }
+
+// Metadata gives the table's metaData action.
+func (s *Snapshot) Metadata() Metadata { return *s.metadata }
+
+// Properties gives a copy of the table's properties.
+func (s *Snapshot) Properties() map[string]string { return maps.Clone(s.metadata.Configuration) }
+
+// PartitionColumns names the columns the files are partitioned by.
+func (s *Snapshot) PartitionColumns() []string { return slices.Clone(s.metadata.PartitionColumns) }
+
+// Features lists the table features, those that the versions imply included, sorted.
+func (s *Snapshot) Features() []string { return s.protocol.names() }
+
+// NumFiles counts the live files.
+func (s *Snapshot) NumFiles() int { return s.files.n }
+
+// Files gives the live files sorted by path.
+func (s *Snapshot) Files(ctx context.Context) ([]AddFile, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	out := make([]AddFile, 0, s.files.n)
+	s.files.each(func(_ string, f *AddFile) { out = append(out, *f) })
+	sortFiles(out)
+	return out, nil
+}
+
+func sortFiles(files []AddFile) {
+	slices.SortFunc(files, func(a, b AddFile) int {
+		if c := strings.Compare(a.Path, b.Path); c != 0 {
+			return c
+		}
+		return strings.Compare(a.DeletionVector.id(), b.DeletionVector.id())
+	})
+}
+
+// LiveRows counts the rows a scan gives, from statistics, and from the footers
+// of files that have none.
+func (s *Snapshot) LiveRows() (int64, error) {
+	var total int64
+	var bare []*AddFile
+	s.files.each(func(_ string, f *AddFile) {
+		if n, ok := f.NumRecords(); ok {
+			total += n
+		} else {
+			bare = append(bare, f)
+		}
+		if f.DeletionVector != nil {
+			total -= f.DeletionVector.Cardinality
+		}
+	})
+	for _, f := range bare {
+		n, err := s.table.footerRows(context.Background(), f)
+		if err != nil {
+			return 0, err
+		}
+		total += n
+	}
+	return total, nil
+}
+
+// Txn gives the last transaction version of an application.
+func (s *Snapshot) Txn(appID string) (int64, bool) {
+	txn, ok := s.txns[appID]
+	return txn.Version, ok
+}
+
+// Snapshot gives the newest version of the table. It reads what was committed
+// since the last call, not the whole log.
+func (t *Table) Snapshot(ctx context.Context) (*Snapshot, error) {
+	t.mu.Lock()
+	s := t.cached
+	t.mu.Unlock()
+	if s != nil {
+		next, ok, err := t.advance(ctx, s)
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			t.remember(next)
+			return next, nil
+		}
+	}
+	s, err := t.load(ctx, -1)
+	if err != nil {
+		return nil, err
+	}
+	t.forget()
+	t.remember(s)
+	return s, nil
+}
+
+// SnapshotAt gives one version of the table.
+func (t *Table) SnapshotAt(ctx context.Context, version int64) (*Snapshot, error) {
+	if version < 0 {
+		return nil, fault.New("DELTA_VERSION_NOT_FOUND", "version %d", version)
+	}
+	t.mu.Lock()
+	s := t.cached
+	t.mu.Unlock()
+	if s != nil && s.version == version {
+		if same, err := t.unchanged(ctx, s); err != nil || same {
+			return s, err
+		}
+	}
+	return t.load(ctx, version)
+}
+
+func (t *Table) remember(s *Snapshot) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.cached == nil || t.cached.version < s.version {
+		t.cached = s
+	}
+}
+
+func (t *Table) forget() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.cached = nil
+}
+
+// unchanged tells whether the commit of s is still the one that was read: the
+// folder may have been removed and the table made anew.
+func (t *Table) unchanged(ctx context.Context, s *Snapshot) (bool, error) {
+	info, err := t.store.Stat(ctx, commitName(s.version))
+	if errors.Is(err, storage.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	return s.protocol.has("inCommitTimestamp") || info.ModTime.Equal(s.time), nil
+}
+
+// advance applies the commits after s. It is not ok when s is no sound start:
+// its commit is gone or changed, or the commits after it were cleaned up.
+func (t *Table) advance(ctx context.Context, s *Snapshot) (*Snapshot, bool, error) {
+	if same, err := t.unchanged(ctx, s); err != nil || !same {
+		return nil, false, err
+	}
+	r := newReplay(t, s)
+	version := s.version
+	for {
+		c, at, err := t.readCommit(ctx, version+1)
+		if errors.Is(err, storage.ErrNotExist) {
+			break
+		}
+		if err != nil {
+			return nil, false, err
+		}
+		version++
+		if err := r.apply(c, version, at); err != nil {
+			return nil, false, err
+		}
+	}
+	if version == s.version {
+		hint, ok, err := t.lastCheckpoint(ctx)
+		if err != nil || ok && hint > version {
+			return nil, false, err
+		}
+		return s, true, nil
+	}
+	next, err := r.finish()
+	return next, err == nil, err
+}
+
+// readAhead is how many commits are read and decoded at once while replaying.
+const readAhead = 8
+
+// load builds the snapshot of a version from the log; -1 is the newest.
+func (t *Table) load(ctx context.Context, version int64) (*Snapshot, error) {
+	const tries = 3
+	for try := 1; ; try++ {
+		s, err := t.loadOnce(ctx, version)
+		// The log may be cleaned up between the listing and the reading.
+		if err == nil || try == tries || !errors.Is(err, storage.ErrNotExist) || fault.Is(err, "DELTA_TABLE_NOT_FOUND") {
+			return s, err
+		}
+	}
+}
+
+func (t *Table) loadOnce(ctx context.Context, version int64) (*Snapshot, error) {
+	var seg *segment
+	hint, ok, err := t.lastCheckpoint(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if ok && (version < 0 || hint <= version) {
+		if seg, err = t.list(ctx, hint); err != nil {
+			return nil, err
+		}
+	}
+	// A hint that leads nowhere is no hint.
+	if seg == nil || len(seg.checkpoints) == 0 || version >= 0 && seg.checkpoints[len(seg.checkpoints)-1].version > version {
+		if seg, err = t.list(ctx, 0); err != nil {
+			return nil, err
+		}
+	}
+	latest := seg.latest()
+	if latest < 0 {
+		return nil, fault.Wrap(storage.ErrNotExist, "DELTA_TABLE_NOT_FOUND", "there is no Delta table in %q", storage.Root(t.store))
+	}
+	if version < 0 {
+		version = latest
+	}
+	if version > latest {
+		return nil, fault.New("DELTA_VERSION_NOT_FOUND", "version %d: the newest is %d", version, latest)
+	}
+	r, from, err := t.start(ctx, seg, version)
+	if err != nil {
+		return nil, err
+	}
+	if err := t.replay(ctx, r, from+1, version); err != nil {
+		return nil, err
+	}
+	return r.finish()
+}
+
+// start reads the newest usable checkpoint at or before version. A damaged one
+// is passed over when an older one, or the commits alone, give the same state.
+func (t *Table) start(ctx context.Context, seg *segment, version int64) (*replay, int64, error) {
+	var first error
+	for _, cp := range seg.checkpoints {
+		if cp.version > version {
+			continue
+		}
+		err := seg.after(cp.version, version)
+		if err == nil {
+			r := newReplay(t, nil)
+			if err = t.readCheckpoint(ctx, r, cp); err == nil {
+				return r, cp.version, t.checkpointTime(ctx, r, cp)
+			}
+			if ctx.Err() != nil || fault.Is(err, "DELTA_UNSUPPORTED_FEATURE") {
+				return nil, 0, err
+			}
+		}
+		if first == nil {
+			first = err
+		}
+	}
+	if err := seg.after(-1, version); err != nil {
+		if first != nil {
+			err = first
+		}
+		return nil, 0, err
+	}
+	return newReplay(t, nil), -1, nil
+}
+
+// checkpointTime gives the state of a checkpoint the time of its commit, or of its own file when that is gone.
+func (t *Table) checkpointTime(ctx context.Context, r *replay, cp checkpointFiles) error {
+	r.s.version = cp.version
+	_, at, err := t.readCommit(ctx, cp.version)
+	if err != nil {
+		info, err := t.store.Stat(ctx, cp.names[0])
+		if err != nil {
+			return err
+		}
+		at = info.ModTime.UTC()
+	}
+	r.s.time = at
+	return nil
+}
+
+// replay reads the commits from..to, several at once, and applies them in order.
+func (t *Table) replay(ctx context.Context, r *replay, from, to int64) error {
+	type read struct {
+		c  *commitActions
+		at time.Time
+	}
+	for ; from <= to; from += readAhead {
+		n := min(readAhead, to-from+1)
+		reads := make([]read, n)
+		var g errgroup.Group
+		for i := range n {
+			g.Go(func() (err error) {
+				reads[i].c, reads[i].at, err = t.readCommit(ctx, from+i)
+				return err
+			})
+		}
+		if err := g.Wait(); err != nil {
+			return err
+		}
+		for i, rd := range reads {
+			if err := r.apply(rd.c, from+int64(i), rd.at); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// replay builds the next snapshot.
+type replay struct{ s *Snapshot }
+
+// newReplay starts from a snapshot, or from nothing.
+func newReplay(t *Table, from *Snapshot) *replay {
+	if from == nil {
+		return &replay{&Snapshot{
+			table: t, version: -1, files: newLayers[*AddFile](), tombs: newLayers[*RemoveFile](),
+			txns: map[string]Txn{}, domains: map[string]domain{},
+		}}
+	}
+	next := *from
+	next.files, next.tombs = from.files.fork(), from.tombs.fork()
+	next.txns, next.domains = maps.Clone(from.txns), maps.Clone(from.domains)
+	return &replay{&next}
+}
+
+// apply takes one version in. Within a version actions have no order: removes
+// go first, so that a file that is taken out and put back stays.
+func (r *replay) apply(c *commitActions, version int64, at time.Time) error {
+	s := r.s
+	if c.protocol != nil {
+		if err := c.protocol.checkReadable(); err != nil {
+			return err
+		}
+		s.protocol, s.schema = c.protocol, nil // the mapping follows from both
+	}
+	if c.metadata != nil {
+		s.metadata, s.schema = c.metadata, nil
+	}
+	for _, txn := range c.txns {
+		s.txns[txn.AppID] = txn
+	}
+	for _, d := range c.domains {
+		if d.Removed {
+			delete(s.domains, d.Domain)
+		} else {
+			s.domains[d.Domain] = d
+		}
+	}
+	for i := range c.removes {
+		key, err := fileKey(c.removes[i].Path, c.removes[i].DeletionVector)
+		if err != nil {
+			return err
+		}
+		s.files.drop(key)
+		s.tombs.set(key, &c.removes[i])
+	}
+	for i := range c.adds {
+		key, err := fileKey(c.adds[i].Path, c.adds[i].DeletionVector)
+		if err != nil {
+			return err
+		}
+		s.files.set(key, &c.adds[i])
+		s.tombs.drop(key)
+	}
+	s.version, s.time = version, at
+	return nil
+}
+
+// finish checks that the state is a table and derives what follows from it.
+func (r *replay) finish() (*Snapshot, error) {
+	s := r.s
+	if s.protocol == nil {
+		return nil, fault.New("DELTA_INVALID_LOG", "the log has no protocol action")
+	}
+	if s.metadata == nil {
+		return nil, fault.New("DELTA_INVALID_LOG", "the log has no metaData action")
+	}
+	if s.schema == nil {
+		schema, err := parseSchema(s.metadata.SchemaString)
+		if err != nil {
+			return nil, err
+		}
+		if s.mapping, err = mappingMode(s.protocol, s.metadata); err != nil {
+			return nil, err
+		}
+		for _, p := range s.metadata.PartitionColumns {
+			if !slices.ContainsFunc(schema.fields, func(f *field) bool { return f.name == p }) {
+				return nil, fault.New("DELTA_INVALID_LOG", "partition column %q is not in the schema", p)
+			}
+		}
+		s.schema, s.arrow = schema, arrow.NewSchema(arrowFields(schema), nil)
+	}
+	s.files.freeze()
+	s.tombs.freeze()
+	return s, nil
+}

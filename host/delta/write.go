@@ -1,0 +1,472 @@
+package delta
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/weir-data/weir/host/fault"
+)
+
+// WriteOptions says what a FileWriter writes.
+type WriteOptions struct {
+	// Schema holds the columns of the table as they will be with the commit; nil takes the snapshot's.
+	Schema *arrow.Schema
+	// Snapshot is the table to write to; nil is a new one.
+	Snapshot *Snapshot
+	// PartitionBy is for a new table or one whose rows are all replaced; nil takes the snapshot's.
+	PartitionBy []string
+	// Name is what the names of the files are made of. The same rows under the
+	// same name give the same files, byte for byte.
+	Name string
+	// TargetSize is about how large a file becomes; 0 is 128 MiB.
+	TargetSize int64
+	// Properties are those that the commit will set.
+	Properties map[string]string
+	// ClusterBy is for a new table; these columns always get statistics.
+	ClusterBy []string
+	// Replace says that the commit will replace all rows, so that Schema may be any.
+	Replace bool
+}
+
+const (
+	defaultTargetSize = 128 << 20
+	// A chunk is what is encoded at once. Its limits are of rows and of their
+	// bytes, not of the batches that come in, so that files do not depend on those.
+	chunkRows  = 32 << 10
+	chunkBytes = 16 << 20
+	// maxOpenFiles bounds how many partitions are written at once.
+	maxOpenFiles = 64
+)
+
+// FileWriter writes rows to data files of a table, which Commit then adds. It
+// is for one goroutine at a time.
+type FileWriter struct {
+	table       *Table
+	opt         WriteOptions
+	tree        *structType
+	schema      *arrow.Schema // of the table
+	partitionBy []string
+	properties  map[string]string
+	always      []string // columns that get statistics in any case
+	file        *arrow.Schema
+	codec       codec
+	adapter     *adapter
+
+	pending      []arrow.RecordBatch // of the table's schema, less than a chunk
+	pendingRows  int
+	pendingBytes int64
+
+	open   map[string]*partFile // by directory
+	parts  map[string]int       // files begun, by directory
+	clock  int
+	added  []AddFile
+	closed bool
+}
+
+// Write starts writing files of the table. They are no part of it until Commit.
+func (t *Table) Write(ctx context.Context, opt WriteOptions) (*FileWriter, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if opt.Name == "" || strings.ContainsAny(opt.Name, "/\\\x00") {
+		return nil, fault.New("DELTA_COMMIT_FAILED", "%q cannot be part of a file name", opt.Name)
+	}
+	w := &FileWriter{table: t, opt: opt, partitionBy: opt.PartitionBy, properties: map[string]string{}, always: opt.ClusterBy,
+		adapter: &adapter{mem: t.mem, match: matchName}, open: map[string]*partFile{}, parts: map[string]int{}}
+	if err := w.resolve(); err != nil {
+		return nil, err
+	}
+	if err := checkPartitions(w.tree, w.partitionBy); err != nil {
+		return nil, err
+	}
+	var err error
+	if w.codec, err = codecOf(w.properties); err != nil {
+		return nil, err
+	}
+	if w.opt.TargetSize <= 0 {
+		w.opt.TargetSize = defaultTargetSize
+	}
+	w.schema = arrow.NewSchema(arrowFields(w.tree), nil)
+	w.file = physicalSchema(w.tree, w.partitionBy)
+	return w, nil
+}
+
+// resolve finds schema, partitioning and properties.
+func (w *FileWriter) resolve() (err error) {
+	s := w.opt.Snapshot
+	if s == nil {
+		if w.opt.Schema == nil {
+			return fault.New("DELTA_EMPTY_SCHEMA", "a new table needs columns")
+		}
+		maps.Copy(w.properties, w.opt.Properties)
+		w.tree, err = fromArrow(w.opt.Schema.Fields(), "")
+		return err
+	}
+	if err := checkWritable(s.protocol, s.metadata, s.schema); err != nil {
+		return err
+	}
+	maps.Copy(w.properties, s.metadata.Configuration)
+	maps.Copy(w.properties, w.opt.Properties)
+	if w.partitionBy == nil {
+		w.partitionBy = s.metadata.PartitionColumns
+	}
+	w.always = append(slices.Clone(w.always), s.clusterColumns()...)
+	w.tree = s.schema
+	if w.opt.Schema != nil {
+		w.tree, _, err = evolve(s.schema, w.opt.Schema, w.opt.Replace)
+	}
+	return err
+}
+
+// Schema gives the columns that Write expects. Batches may have them in any
+// order, lack some (null) or have narrower types.
+func (w *FileWriter) Schema() *arrow.Schema { return w.schema }
+
+// Write takes in a batch. It keeps no reference to it after it returns but
+// through retained columns of less than a chunk.
+func (w *FileWriter) Write(ctx context.Context, rec arrow.RecordBatch) error {
+	if w.closed {
+		return fault.New("DELTA_COMMIT_FAILED", "the writer is closed")
+	}
+	full, err := w.conform(rec)
+	if err != nil {
+		return err
+	}
+	defer full.Release()
+	for done := int64(0); done < full.NumRows(); {
+		n := w.fill(full, done)
+		if n > 0 {
+			w.pending = append(w.pending, full.NewSlice(done, done+n))
+			w.pendingRows += int(n)
+			w.pendingBytes += batchBytes(full, done, done+n)
+			done += n
+		}
+		if done < full.NumRows() || w.pendingRows == chunkRows {
+			if err := w.flush(ctx); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// fill tells how many rows of rec from row first on still fit the chunk. Since
+// sizes add up row by row, the answer does not depend on how rows were batched.
+func (w *FileWriter) fill(rec arrow.RecordBatch, first int64) int64 {
+	room := min(int64(chunkRows-w.pendingRows), rec.NumRows()-first)
+	if w.pendingBytes+batchBytes(rec, first, first+room) <= chunkBytes {
+		return room
+	}
+	lo, hi := int64(0), room // lo rows fit, hi rows do not
+	for hi-lo > 1 {
+		mid := (lo + hi) / 2
+		if w.pendingBytes+batchBytes(rec, first, first+mid) <= chunkBytes {
+			lo = mid
+		} else {
+			hi = mid
+		}
+	}
+	if lo == 0 && w.pendingRows == 0 {
+		return 1 // one row is larger than a chunk
+	}
+	return lo
+}
+
+// conform gives a batch the table's schema.
+func (w *FileWriter) conform(rec arrow.RecordBatch) (arrow.RecordBatch, error) {
+	fields := rec.Schema().Fields()
+	used := make([]bool, len(fields))
+	cols := make([]arrow.Array, len(w.tree.fields))
+	defer releaseArrays(cols)
+	for i, f := range w.tree.fields {
+		j := matchName(f, fields)
+		if j < 0 {
+			cols[i] = w.adapter.nulls(f.typ, int(rec.NumRows()))
+		} else {
+			used[j] = true
+			col, err := w.adapter.adapt(rec.Column(j), f.typ)
+			if err != nil {
+				return nil, within(err, "column "+f.name)
+			}
+			cols[i] = col
+		}
+		if err := checkNulls(f.typ, cols[i], f.nullable, f.name); err != nil {
+			return nil, err
+		}
+	}
+	if j := slices.Index(used, false); j >= 0 {
+		return nil, fault.New("DELTA_COLUMN_NOT_FOUND", "column %q of the batch is not in the table", fields[j].Name).
+			WithHint("Add it with MergeSchema")
+	}
+	return array.NewRecordBatch(w.schema, cols, rec.NumRows()), nil
+}
+
+func releaseArrays(cols []arrow.Array) {
+	for _, c := range cols {
+		if c != nil {
+			c.Release()
+		}
+	}
+}
+
+// checkNulls holds NOT NULL, in structs too.
+func checkNulls(t dataType, arr arrow.Array, nullable bool, path string) error {
+	if !nullable && arr.NullN() > 0 {
+		return fault.New("DELTA_NOT_NULL_CONSTRAINT_VIOLATED", "column %q is NOT NULL and has %d nulls", path, arr.NullN())
+	}
+	st, ok := t.(*structType)
+	if !ok {
+		return nil
+	}
+	s := arr.(*array.Struct)
+	for i, f := range st.fields {
+		child := s.Field(i)
+		if f.nullable || s.NullN() == 0 {
+			if err := checkNulls(f.typ, child, f.nullable, path+"."+f.name); err != nil {
+				return err
+			}
+			continue
+		}
+		// The child of a null struct has no value, which is no violation.
+		for r := range s.Len() {
+			if s.IsValid(r) && child.IsNull(r) {
+				return fault.New("DELTA_NOT_NULL_CONSTRAINT_VIOLATED", "column %q is NOT NULL and has nulls", path+"."+f.name)
+			}
+		}
+	}
+	return nil
+}
+
+// flush encodes what is pending as one chunk.
+func (w *FileWriter) flush(ctx context.Context) error {
+	if w.pendingRows == 0 {
+		return nil
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	chunk, err := w.takePending()
+	if err != nil {
+		return err
+	}
+	defer chunk.Release()
+	if len(w.partitionBy) == 0 {
+		return w.writeTo(ctx, "", nil, chunk)
+	}
+	return w.split(ctx, chunk)
+}
+
+func (w *FileWriter) takePending() (arrow.RecordBatch, error) {
+	pending := w.pending
+	w.pending, w.pendingRows, w.pendingBytes = nil, 0, 0
+	if len(pending) == 1 {
+		return pending[0], nil
+	}
+	defer func() {
+		for _, r := range pending {
+			r.Release()
+		}
+	}()
+	rows := int64(0)
+	for _, r := range pending {
+		rows += r.NumRows()
+	}
+	cols := make([]arrow.Array, w.schema.NumFields())
+	defer releaseArrays(cols)
+	var g errgroup.Group
+	g.SetLimit(runtime.GOMAXPROCS(0))
+	for i := range cols {
+		g.Go(func() (err error) {
+			defer guard(&err, "DELTA_WRITE_FAILED", "a batch")
+			parts := make([]arrow.Array, len(pending))
+			for j, r := range pending {
+				parts[j] = r.Column(i)
+			}
+			cols[i], err = array.Concatenate(parts, w.table.mem)
+			return err
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return nil, fault.Place(err, "DELTA_WRITE_FAILED", fault.Where{})
+	}
+	return array.NewRecordBatch(w.schema, cols, rows), nil
+}
+
+// writeTo appends a chunk to the file of a directory.
+func (w *FileWriter) writeTo(ctx context.Context, dir string, values map[string]*string, chunk arrow.RecordBatch) error {
+	p := w.open[dir]
+	if p == nil {
+		if err := w.makeRoom(); err != nil {
+			return err
+		}
+		name := fmt.Sprintf("%spart-00000-%s-c%03d.%s.parquet", dir, w.opt.Name, w.parts[dir], w.codec.name)
+		var err error
+		if p, err = w.newPartFile(ctx, name, values); err != nil {
+			return err
+		}
+		w.parts[dir]++
+		w.open[dir] = p
+	}
+	w.clock++
+	p.used = w.clock
+	full, err := p.write(w.dataColumns(chunk), int(chunk.NumRows()))
+	if err != nil {
+		return err
+	}
+	if full {
+		return w.finish(dir)
+	}
+	return nil
+}
+
+// dataColumns gives the columns that go into files.
+func (w *FileWriter) dataColumns(chunk arrow.RecordBatch) []arrow.Array {
+	if len(w.partitionBy) == 0 {
+		return chunk.Columns()
+	}
+	var out []arrow.Array
+	for i, f := range w.tree.fields {
+		if !slices.Contains(w.partitionBy, f.name) {
+			out = append(out, chunk.Column(i))
+		}
+	}
+	return out
+}
+
+// makeRoom closes the file that was not written to for the longest time when too many are open.
+func (w *FileWriter) makeRoom() error {
+	if len(w.open) < maxOpenFiles {
+		return nil
+	}
+	oldest := ""
+	for dir, p := range w.open {
+		if oldest == "" || p.used < w.open[oldest].used {
+			oldest = dir
+		}
+	}
+	return w.finish(oldest)
+}
+
+func (w *FileWriter) finish(dir string) error {
+	p := w.open[dir]
+	delete(w.open, dir)
+	f, err := p.close()
+	if err != nil {
+		return err
+	}
+	w.added = append(w.added, f)
+	return nil
+}
+
+// Close writes what is left and gives the files, sorted by path. Without rows
+// there are none. After an error everything written is removed.
+func (w *FileWriter) Close(ctx context.Context) ([]AddFile, error) {
+	if w.closed {
+		return nil, fault.New("DELTA_COMMIT_FAILED", "the writer is closed")
+	}
+	err := w.flush(ctx)
+	dirs := slices.Sorted(maps.Keys(w.open))
+	for _, dir := range dirs {
+		if err == nil {
+			err = w.finish(dir)
+		}
+	}
+	if err != nil {
+		return nil, errors.Join(err, w.Abort(ctx))
+	}
+	w.closed = true
+	sortFiles(w.added)
+	return w.added, nil
+}
+
+// Abort drops what was written and removes its files. After Close it does nothing.
+func (w *FileWriter) Abort(ctx context.Context) error {
+	if w.closed {
+		return nil
+	}
+	w.closed = true
+	for _, r := range w.pending {
+		r.Release()
+	}
+	w.pending = nil
+	var errs []error
+	for _, p := range w.open {
+		errs = append(errs, p.abort())
+	}
+	w.open = nil
+	for i := range w.added {
+		name, err := canonicalPath(w.added[i].Path)
+		if err == nil {
+			err = w.table.store.Delete(context.WithoutCancel(ctx), name)
+		}
+		errs = append(errs, err)
+	}
+	w.added = nil
+	return errors.Join(errs...)
+}
+
+// split divides a chunk by partition and writes each part, in the order of
+// first appearance; rows of a partition keep their order.
+func (w *FileWriter) split(ctx context.Context, chunk arrow.RecordBatch) error {
+	type part struct {
+		dir    string
+		values map[string]*string
+		runs   [][2]int64
+	}
+	cols := make([]arrow.Array, len(w.partitionBy))
+	for i, name := range w.partitionBy {
+		cols[i] = chunk.Column(slices.IndexFunc(w.tree.fields, func(f *field) bool { return f.name == name }))
+	}
+	var parts []*part
+	byKey := map[string]*part{}
+	for row := range chunk.NumRows() {
+		values := make([]*string, len(cols))
+		var key strings.Builder
+		for i, c := range cols {
+			v, err := partitionValue(c, int(row))
+			if err != nil {
+				return within(err, "column "+w.partitionBy[i])
+			}
+			if values[i] = v; v != nil {
+				key.WriteString(*v)
+			}
+			key.WriteByte(0)
+		}
+		p := byKey[key.String()]
+		if p == nil {
+			p = &part{values: map[string]*string{}}
+			for i, name := range w.partitionBy {
+				p.values[name] = values[i]
+			}
+			p.dir = partitionDir(w.partitionBy, p.values)
+			byKey[key.String()] = p
+			parts = append(parts, p)
+		}
+		if n := len(p.runs); n > 0 && p.runs[n-1][1] == row {
+			p.runs[n-1][1] = row + 1
+		} else {
+			p.runs = append(p.runs, [2]int64{row, row + 1})
+		}
+	}
+	for _, p := range parts {
+		sub, err := gather(w.table.mem, chunk, p.runs)
+		if err != nil {
+			return err
+		}
+		err = w.writeTo(ctx, p.dir, p.values, sub)
+		sub.Release()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
