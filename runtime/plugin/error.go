@@ -13,7 +13,6 @@ const (
 	CodeSchemaMismatch = "PLUGIN_SCHEMA_MISMATCH" // output or input not of the declared schema
 	CodeLimit          = "PLUGIN_LIMIT_EXCEEDED"  // a limit, named with its value
 	CodeNoFunction     = "PLUGIN_FUNCTION_NOT_FOUND"
-	CodeInput          = "PLUGIN_INPUT"         // the host's own source failed; the cause is wrapped
 	CodeNotSupported   = "NOT_SUPPORTED"        // of the ABI, but not yet of this host
 	CodeInternal       = "PLUGIN_HOST_INTERNAL" // a fault of the host itself
 )

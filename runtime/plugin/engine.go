@@ -1,0 +1,233 @@
+package plugin
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"runtime"
+	"runtime/debug"
+	"strconv"
+	"sync"
+
+	"github.com/tetratelabs/wazero"
+	"github.com/tetratelabs/wazero/api"
+	"golang.org/x/sys/cpu"
+
+	"github.com/weir-data/weir/abi"
+	"github.com/weir-data/weir/runtime/cache"
+)
+
+// Options configures an Engine.
+type Options struct {
+	// CacheDir keeps compiled code and manifests; "" keeps nothing on disk.
+	CacheDir string
+	// Limits of every module of this engine.
+	Limits Limits
+	// Meter rewrites modules before they are compiled; nil leaves them as they are.
+	Meter Meter
+}
+
+// Engine compiles modules and runs their functions. It may be used by many
+// goroutines at once.
+type Engine struct {
+	limits Limits
+	meter  Meter
+	disk   *cache.Cache // nil without a directory
+
+	mu    sync.Mutex
+	units map[string]*unit // by hash of the module
+}
+
+// unit is one module's compiled code. Each has a wazero runtime of its own,
+// so that closing it gives everything back and its cache entry can be checked
+// alone. Modules that are loaded twice, with different configurations, share one.
+type unit struct {
+	engine *Engine
+	hash   string
+	wasm   []byte
+	refs   int // under engine.mu
+
+	mu   sync.Mutex // of compiling
+	done bool
+	err  error
+	rt   wazero.Runtime
+	code wazero.CompiledModule
+	disk wazero.CompilationCache
+}
+
+// codeVersion changes when this package compiles modules differently.
+const codeVersion = "weir-runtime-1"
+
+// NewEngine makes an engine; Close it when no call runs any more.
+func NewEngine(_ context.Context, opt Options) (*Engine, error) {
+	e := &Engine{limits: opt.Limits.withDefaults(), meter: opt.Meter, units: map[string]*unit{}}
+	if opt.CacheDir != "" {
+		var err error
+		if e.disk, err = cache.Open(opt.CacheDir); err != nil {
+			return nil, because(err, CodeInternal, "the cache of plugins cannot be opened")
+		}
+	}
+	return e, nil
+}
+
+// Close releases the code of all modules. No call may run.
+func (e *Engine) Close(ctx context.Context) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	var first error
+	for _, u := range e.units {
+		if err := u.close(ctx); err != nil && first == nil {
+			first = err
+		}
+	}
+	e.units = map[string]*unit{}
+	return first
+}
+
+// unit finds or makes the unit of a module and takes a reference to it.
+func (e *Engine) unit(hash string, wasm []byte) *unit {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	u := e.units[hash]
+	if u == nil {
+		u = &unit{engine: e, hash: hash, wasm: wasm}
+		e.units[hash] = u
+	}
+	u.refs++
+	return u
+}
+
+func (u *unit) retain() {
+	u.engine.mu.Lock()
+	u.refs++
+	u.engine.mu.Unlock()
+}
+
+func (u *unit) release(ctx context.Context) error {
+	u.engine.mu.Lock()
+	defer u.engine.mu.Unlock()
+	if u.refs--; u.refs > 0 || u.engine.units[u.hash] != u {
+		return nil
+	}
+	delete(u.engine.units, u.hash)
+	return u.close(ctx)
+}
+
+func (u *unit) close(ctx context.Context) error {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.done, u.err = true, errorf(CodeInternal, "the module is closed")
+	var first error
+	if u.rt != nil {
+		first = u.rt.Close(ctx)
+	}
+	if u.disk != nil {
+		if err := u.disk.Close(ctx); err != nil && first == nil {
+			first = err
+		}
+	}
+	u.rt, u.code, u.disk = nil, nil, nil
+	return first
+}
+
+// compile compiles the module, once, however many ask for it.
+func (u *unit) compile(ctx context.Context) error {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.done {
+		return u.err
+	}
+	err := u.compileLocked(ctx)
+	if err != nil && ctx.Err() != nil {
+		return err // the caller gave up; the next one tries again
+	}
+	u.done, u.err = true, err
+	return err
+}
+
+func (u *unit) compileLocked(ctx context.Context) error {
+	wasm, version := u.wasm, ""
+	if m := u.engine.meter; m != nil {
+		var err error
+		if wasm, err = m.Rewrite(u.wasm); err != nil {
+			return because(err, CodeInvalidModule, "it cannot be metered")
+		}
+		version = m.Version()
+	}
+	if u.engine.disk != nil {
+		entry, err := u.engine.disk.Code(cache.Key(u.hash, codeVersion, version, wazeroVersion(), runtime.GOOS, runtime.GOARCH, cpuFeatures()))
+		if err == nil {
+			sealed := entry.Sealed()
+			if err = u.compileWith(ctx, wasm, entry.Dir()); err == nil {
+				if !sealed {
+					_ = entry.Seal() // a full disk costs the next start its time, nothing else
+				}
+				return nil
+			}
+			_ = entry.Discard()
+		}
+	}
+	return u.compileWith(ctx, wasm, "")
+}
+
+// compileWith makes the runtime and compiles; with a directory, wazero looks
+// for code there first and leaves it there.
+func (u *unit) compileWith(ctx context.Context, wasm []byte, dir string) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = errorf(CodeInternal, "compiling panicked: %v\n%s", r, debug.Stack())
+		}
+		if err != nil {
+			if u.rt != nil {
+				_ = u.rt.Close(ctx)
+			}
+			if u.disk != nil {
+				_ = u.disk.Close(ctx)
+			}
+			u.rt, u.code, u.disk = nil, nil, nil
+		}
+	}()
+	config := wazero.NewRuntimeConfig().WithCoreFeatures(api.CoreFeaturesV2).WithDebugInfoEnabled(false)
+	if dir != "" {
+		if u.disk, err = wazero.NewCompilationCacheWithDir(dir); err != nil {
+			return because(err, CodeInternal, "the cache of compiled code")
+		}
+		config = config.WithCompilationCache(u.disk)
+	}
+	u.rt = wazero.NewRuntimeWithConfig(ctx, config)
+	if err := exportHost(ctx, u.rt, abi.ImportModule, weirImports); err != nil {
+		return because(err, CodeInternal, "the host's functions")
+	}
+	if err := exportHost(ctx, u.rt, abi.WASIModule, wasiImports); err != nil {
+		return because(err, CodeInternal, "the host's WASI functions")
+	}
+	if u.code, err = u.rt.CompileModule(ctx, wasm); err != nil {
+		return because(err, CodeInvalidModule, "it does not compile")
+	}
+	return nil
+}
+
+var wazeroVersion = sync.OnceValue(func() string {
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, d := range info.Deps {
+			if d.Path == "github.com/tetratelabs/wazero" {
+				return d.Version
+			}
+		}
+	}
+	return "unknown"
+})
+
+// cpuFeatures names what compiled code may depend on.
+func cpuFeatures() string { return fmt.Sprintf("%+v %+v", cpu.X86, cpu.ARM64) }
+
+func hashOf(parts ...[]byte) string {
+	h := sha256.New()
+	for _, p := range parts {
+		h.Write(strconv.AppendInt(nil, int64(len(p)), 10))
+		h.Write([]byte{':'})
+		h.Write(p)
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}

@@ -1,0 +1,271 @@
+package plugin
+
+import (
+	"context"
+	"iter"
+	"sync/atomic"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"github.com/weir-data/weir/abi"
+)
+
+// Call is one run of a function over the inputs of one task.
+type Call struct {
+	Function string
+	Context  abi.CallContext
+	// Seed of the guest's random source, made of flow, batch and task.
+	Seed uint64
+	// Inputs in the order of the manifest. Map keeps a reference to each until
+	// the call is over; the caller releases its own.
+	Inputs []array.RecordReader
+	// OnRowError hears of each input row that could not be transformed, once,
+	// before the output around it is read; an error from it ends the call and
+	// comes out of the reader as it is. Without it a row error is a failure.
+	OnRowError func(input int, row int64, code, message string) error
+	// OnMetric hears the sum of each user metric when the call succeeded.
+	OnMetric func(name string, value float64)
+	// OnLog hears the guest's log, standard output and error included.
+	OnLog func(level abi.LogLevel, message string)
+	// Carry names columns of input 0 that a row-aligned function's output
+	// carries after its own, such as the row's number; no function is sent them
+	// unless its columns name them.
+	Carry []string
+	// Mem is where the output's memory comes from; nil is Arrow's default.
+	Mem memory.Allocator
+}
+
+// Map runs a function of kind map. The guest runs inside the reader's Next,
+// on the caller's goroutine's behalf, and batches arrive as it writes them. The
+// reader's error is nil only when the guest finished and all its output was
+// sound; until then nothing read counts. Releasing the reader early ends the
+// guest.
+func (m *Module) Map(ctx context.Context, call Call) (array.RecordReader, error) {
+	reader, err := m.open(ctx, call)
+	if err != nil {
+		return nil, m.named(err, call.Function)
+	}
+	return reader, nil
+}
+
+func (m *Module) open(ctx context.Context, call Call) (*reader, error) {
+	schemas := make([]*arrow.Schema, len(call.Inputs))
+	for i, in := range call.Inputs {
+		schemas[i] = in.Schema()
+	}
+	sig, err := m.sign(call.Function, schemas, call.Carry)
+	if err != nil {
+		return nil, err
+	}
+	if sig.guest == nil {
+		if sig.guest, err = m.learn(ctx, sig, schemas); err != nil {
+			return nil, err
+		}
+	}
+	r, schema, err := m.prepare(sig, call)
+	if err != nil {
+		return nil, err
+	}
+	return newReader(ctx, m, r, schema), nil
+}
+
+// prepare makes the state of a call.
+func (m *Module) prepare(sig *signature, call Call) (*run, *arrow.Schema, error) {
+	text, err := call.Context.JSON()
+	if err != nil {
+		return nil, nil, because(err, CodeInternal, "the call context")
+	}
+	encoders, err := sig.encoders()
+	if err != nil {
+		return nil, nil, err
+	}
+	schema := sig.guest
+	if schema != nil {
+		if schema, err = sig.output(sig.guest); err != nil {
+			return nil, nil, err
+		}
+	}
+	r := &run{
+		module: m, function: sig.function, sig: sig, call: call, context: text, limits: m.limits, guest: sig.guest,
+		mem: call.Mem, errorRows: make([]rowSet, len(call.Inputs)),
+	}
+	if r.mem == nil {
+		r.mem = memory.DefaultAllocator
+	}
+	if sig.function.RowAligned {
+		r.aligned = &aligner{schema: schema, before: sig.before, after: sig.after}
+	}
+	for i, source := range call.Inputs {
+		source.Retain()
+		in := &input{source: source, encoder: encoders[i], limits: m.limits, maxRows: m.limits.BatchRows}
+		if i == 0 && r.aligned != nil {
+			in.onChunk = r.aligned.take
+		}
+		r.inputs = append(r.inputs, in)
+	}
+	return r, schema, nil
+}
+
+// reader is the output of a call.
+type reader struct {
+	refs   atomic.Int64
+	schema *arrow.Schema
+	next   func() (arrow.RecordBatch, error, bool)
+	stop   func()
+	end    func() // gives the call's resources back
+	rec    arrow.RecordBatch
+	err    error
+	done   bool
+}
+
+func newReader(ctx context.Context, m *Module, r *run, schema *arrow.Schema) *reader {
+	m.unit.retain()
+	rd := &reader{schema: schema}
+	rd.refs.Store(1)
+	rd.end = func() {
+		r.release()
+		_ = m.unit.release(context.WithoutCancel(ctx))
+	}
+	rd.next, rd.stop = iter.Pull2(func(yield func(arrow.RecordBatch, error) bool) {
+		r.emit = func(batch arrow.RecordBatch) bool { return yield(batch, nil) }
+		err := m.unit.compile(ctx)
+		if err == nil {
+			err = r.execute(ctx)
+		}
+		if err != nil && err != errReleased {
+			yield(nil, m.named(err, r.call.Function))
+		}
+	})
+	return rd
+}
+
+// Retain implements array.RecordReader.
+func (r *reader) Retain() { r.refs.Add(1) }
+
+// Release implements array.RecordReader; the last one ends the guest.
+func (r *reader) Release() {
+	if r.refs.Add(-1) == 0 {
+		r.finish()
+		r.drop()
+	}
+}
+
+// Schema implements array.RecordReader.
+func (r *reader) Schema() *arrow.Schema { return r.schema }
+
+// Next implements array.RecordReader.
+func (r *reader) Next() bool {
+	r.drop()
+	if r.done {
+		return false
+	}
+	rec, err, ok := r.next()
+	if !ok || err != nil {
+		r.err = err
+		r.finish()
+		return false
+	}
+	r.rec = rec
+	return true
+}
+
+// RecordBatch implements array.RecordReader; the batch is good until the next Next.
+func (r *reader) RecordBatch() arrow.RecordBatch { return r.rec }
+
+// Record implements array.RecordReader.
+func (r *reader) Record() arrow.RecordBatch { return r.rec }
+
+// Err implements array.RecordReader.
+func (r *reader) Err() error { return r.err }
+
+func (r *reader) drop() {
+	if r.rec != nil {
+		r.rec.Release()
+		r.rec = nil
+	}
+}
+
+// finish ends the coroutine, guest included, and gives everything back, once.
+func (r *reader) finish() {
+	if r.done {
+		return
+	}
+	r.done = true
+	r.stop()
+	r.end()
+}
+
+// Schema gives the schema of a function's output for inputs of these schemas:
+// the declared one, or what the guest writes when every input has no rows.
+func (m *Module) Schema(ctx context.Context, function string, inputs []*arrow.Schema) (*arrow.Schema, error) {
+	schema, err := m.outputSchema(ctx, function, inputs)
+	return schema, m.named(err, function)
+}
+
+func (m *Module) outputSchema(ctx context.Context, function string, inputs []*arrow.Schema) (*arrow.Schema, error) {
+	sig, err := m.sign(function, inputs, nil)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := sig.encoders(); err != nil {
+		return nil, err
+	}
+	guest := sig.guest
+	if guest == nil {
+		if guest, err = m.learn(ctx, sig, inputs); err != nil {
+			return nil, err
+		}
+	}
+	return sig.output(guest)
+}
+
+// learn calls a function with inputs of no rows, to see which schema it
+// writes. What it learned it keeps.
+func (m *Module) learn(ctx context.Context, sig *signature, inputs []*arrow.Schema) (*arrow.Schema, error) {
+	key := sig.function.Name
+	for i, s := range sig.sent {
+		for _, c := range sig.columns[i] {
+			key += "\x00" + s.Field(c).String()
+		}
+		key += "\x01"
+	}
+	m.mu.Lock()
+	known := m.schemas[key]
+	m.mu.Unlock()
+	if known != nil {
+		return known, nil
+	}
+	call := Call{Function: sig.function.Name}
+	for _, s := range inputs {
+		empty, err := array.NewRecordReader(s, nil)
+		if err != nil {
+			return nil, because(err, CodeInternal, "an empty input")
+		}
+		defer empty.Release()
+		call.Inputs = append(call.Inputs, empty)
+	}
+	blank := *sig
+	blank.guest = nil
+	r, _, err := m.prepare(&blank, call)
+	if err != nil {
+		return nil, err
+	}
+	defer r.release()
+	r.emit = func(b arrow.RecordBatch) bool { b.Release(); return true }
+	if err := m.unit.compile(ctx); err != nil {
+		return nil, err
+	}
+	if err := r.execute(ctx); err != nil {
+		return nil, err
+	}
+	learned := r.decoder.Schema()
+	if r.rows > 0 {
+		return nil, errorf(CodeOutputInvalid, "it wrote %d rows for inputs of none", r.rows)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.schemas[key] = learned
+	return learned, nil
+}

@@ -1,0 +1,5 @@
+//go:build !unix
+
+package plugin
+
+func reserve(uint64) region { return &heap{} }

@@ -1,0 +1,251 @@
+package plugin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"github.com/weir-data/weir/abi"
+	"github.com/weir-data/weir/runtime/wire"
+)
+
+// run is one call of a function while it runs: what the imports work on.
+type run struct {
+	module   *Module
+	function *abi.Function
+	sig      *signature
+	call     Call
+	context  []byte // JSON
+	limits   Limits
+	mem      memory.Allocator
+
+	inputs  []*input
+	decoder *wire.Decoder
+	guest   *arrow.Schema // what the guest shall write; nil: whatever it says
+	aligned *aligner      // nil for a function that is not row-aligned
+	metrics metrics
+
+	errorRows  []rowSet // of each input
+	errorCount int64
+	bytes      int64
+	rows       int64
+
+	started bool // something went out that cannot be taken back
+	emit    func(arrow.RecordBatch) bool
+}
+
+// errReleased ends a guest whose reader was released before its end.
+var errReleased = errors.New("the reader was released")
+
+// execute runs the call in a fresh instance, and once more with halved
+// batches when the guest ran out of memory before anything went out.
+func (r *run) execute(ctx context.Context) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = errorf(CodeInternal, "the call panicked: %v\n%s", p, debug.Stack())
+		}
+	}()
+	room := r.limits.MemoryBytes // a guest that reads more than that did not fail for the size of a batch
+	for _, i := range r.inputs {
+		i.keep, i.room = true, &room
+	}
+	exhausted, err := r.attempt(ctx)
+	if err == nil || !exhausted || r.started || !r.halve() {
+		return err
+	}
+	if r.call.OnLog != nil {
+		r.call.OnLog(abi.LogWarn, fmt.Sprintf("the guest ran out of memory; the call runs again with at most %d rows a batch", r.inputs[0].maxRows))
+	}
+	_, err = r.attempt(ctx)
+	return err
+}
+
+// halve prepares a second run; false when batches of input 0 are of one row,
+// or when an input cannot give again what it gave.
+func (r *run) halve() bool {
+	first := r.inputs[0]
+	if first.largest < 2 {
+		return false
+	}
+	for _, i := range r.inputs {
+		if i.lost {
+			return false
+		}
+	}
+	first.maxRows = (first.largest + 1) / 2
+	for _, i := range r.inputs {
+		i.rewind()
+	}
+	if r.aligned != nil {
+		r.aligned.release()
+	}
+	r.metrics = metrics{}
+	r.bytes, r.rows = 0, 0
+	return true
+}
+
+func (r *run) attempt(ctx context.Context) (exhausted bool, err error) {
+	if err := ctx.Err(); err != nil {
+		return false, err
+	}
+	in, err := r.module.unit.instantiate(ctx, r.module.conf, r.limits)
+	if err != nil {
+		return false, err
+	}
+	defer in.close()
+	in.call = r
+	in.clock.set(r.call.Context.BatchTimestamp)
+	in.random = newRandom("call", r.call.Seed)
+	in.listen(r.call.OnLog)
+	r.decoder = wire.NewDecoder(r.mem, wire.Limits{BatchRows: r.limits.OutputBatchRows})
+	err = in.invoke(abi.ExportCall, uint64(uint32(r.sig.number)))
+	for _, i := range r.inputs {
+		if i.err != nil { // whatever the guest made of it
+			return false, i.err
+		}
+	}
+	if err != nil {
+		return in.linear.exhausted(), err
+	}
+	return false, r.finish()
+}
+
+// finish checks what only the end can show.
+func (r *run) finish() error {
+	if first := r.inputs[0]; !first.finished() {
+		return errorf(CodeOutputInvalid, "it returned before the end of input 0 (after %d rows); a function that wants no more calls input_close", first.rows)
+	}
+	if r.aligned != nil && r.aligned.missing() > 0 {
+		return errorf(CodeOutputInvalid, "it took %d rows of input 0 and wrote %d; a row-aligned function writes a row for each", r.aligned.given, r.aligned.done)
+	}
+	if r.guest == nil && r.decoder.Schema() == nil {
+		return errorf(CodeOutputInvalid, "it wrote no schema, and its manifest declares no output")
+	}
+	r.metrics.tell(r.call.OnMetric)
+	return nil
+}
+
+// write takes what the guest hands to output_write.
+func (r *run) write(p []byte) error {
+	if r.bytes += int64(len(p)); r.bytes > r.limits.OutputBytes {
+		return overLimit("OutputBytes", r.limits.OutputBytes, "the output")
+	}
+	for len(p) > 0 {
+		m, err := r.decoder.Next(p)
+		if err != nil {
+			return outputError(err)
+		}
+		switch m.Kind {
+		case wire.KindSchema:
+			if r.guest != nil {
+				if err := r.decoder.Expect(r.guest); err != nil {
+					return outputError(err)
+				}
+			}
+		case wire.KindBatch:
+			if err := r.batch(m.Batch); err != nil {
+				return err
+			}
+		}
+		p = p[m.Size:]
+	}
+	return nil
+}
+
+func outputError(err error) error {
+	code := CodeOutputInvalid
+	var e *wire.Error
+	if errors.As(err, &e) {
+		switch e.Code {
+		case wire.CodeLimit:
+			code = CodeLimit
+		case wire.CodeWrongSchema:
+			code = CodeSchemaMismatch
+		}
+	}
+	return because(err, code, "its output is refused")
+}
+
+// batch passes a checked batch on.
+func (r *run) batch(batch arrow.RecordBatch) error {
+	if r.rows += batch.NumRows(); r.rows > r.limits.OutputRows {
+		batch.Release()
+		return overLimit("OutputRows", r.limits.OutputRows, "the number of output rows")
+	}
+	if r.aligned == nil {
+		return r.send(batch)
+	}
+	return r.aligned.join(batch, func(piece arrow.RecordBatch, firstRow int64) error {
+		kept, err := without(r.mem, piece, r.errorRows[0].within(firstRow, piece.NumRows()))
+		if err != nil || kept == nil {
+			return err
+		}
+		return r.send(kept)
+	})
+}
+
+// send hands a batch to the reader and waits until it wants the next one.
+func (r *run) send(batch arrow.RecordBatch) error {
+	if batch.NumRows() == 0 {
+		batch.Release()
+		return nil
+	}
+	r.commitTo()
+	if !r.emit(batch) {
+		return errReleased
+	}
+	return nil
+}
+
+// commitTo gives up running the call again: something is about to go out.
+func (r *run) commitTo() {
+	if r.started {
+		return
+	}
+	r.started = true
+	for _, i := range r.inputs {
+		i.forget()
+	}
+}
+
+// rowError takes what the guest hands to row_error.
+func (r *run) rowError(number int, row int64, text []byte) error {
+	in := r.inputs[number]
+	if row < 0 || row >= in.rows {
+		return errorf(CodeOutputInvalid, "a row error for row %d of input %d, of which it was given %d rows", row, number, in.rows)
+	}
+	if r.aligned != nil && number == 0 && row < r.aligned.done {
+		return errorf(CodeOutputInvalid, "a row error for row %d of input 0, which was written already; it comes before output_write", row)
+	}
+	e, err := abi.ParseRowError(text)
+	if err != nil {
+		return because(err, CodeOutputInvalid, "a row error is refused")
+	}
+	if !r.errorRows[number].add(row) {
+		return nil
+	}
+	if r.errorCount++; r.errorCount > r.limits.RowErrors {
+		return overLimit("RowErrors", r.limits.RowErrors, "the number of row errors")
+	}
+	if r.call.OnRowError == nil {
+		return errorf(CodeFailed, "row %d of input %d: [%s] %s", row, number, e.Code, e.Message)
+	}
+	r.commitTo()
+	return r.call.OnRowError(number, row, e.Code, clip(e.Message, int(r.limits.TextBytes)))
+}
+
+// release lets go of everything the call held.
+func (r *run) release() {
+	for _, i := range r.inputs {
+		i.drop()
+		i.forget()
+		i.source.Release()
+	}
+	if r.aligned != nil {
+		r.aligned.release()
+	}
+}
