@@ -33,4 +33,25 @@ type Query struct {
 	ExpectationNames []string
 	// NullPass says per condition whether NULL passes; nil means it violates.
 	NullPass []bool
+
+	origin     *origin   // of Text, when it comes from a statement
+	conditions []*origin // of Expectations, likewise
 }
+
+// places gives the origin of Text.
+func (q *Query) places() *origin {
+	if q.origin != nil {
+		return q.origin
+	}
+	return newOrigin(q.File, q.Text, q.Line)
+}
+
+// rule names expectation i in an error.
+func (q *Query) rule(i int) string {
+	if i < len(q.ExpectationNames) {
+		return q.ExpectationNames[i]
+	}
+	return q.Expectations[i]
+}
+
+func (q *Query) nullPass(i int) bool { return i < len(q.NullPass) && q.NullPass[i] }

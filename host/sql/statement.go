@@ -2,8 +2,6 @@ package sql
 
 import (
 	"github.com/apache/arrow-go/v18/arrow"
-
-	"github.com/weir-data/weir/host/fault"
 )
 
 // Kind is what a statement declares.
@@ -16,22 +14,35 @@ const (
 	TemporaryView
 )
 
+// String gives the manifest's word.
+func (k Kind) String() string {
+	switch k {
+	case StreamingTable:
+		return "streaming_table"
+	case TemporaryView:
+		return "temporary_view"
+	}
+	return "unknown"
+}
+
 // Statement is one CREATE … statement of a pipeline file.
 type Statement struct {
 	Kind        Kind
 	Name        string // dotted, as written, without quotes
 	Private     bool
-	Query       string // the SELECT, relation names as in Sources
+	Query       string // the SELECT, its relations named as in Sources
 	Sources     []SourceRef
 	Columns     []Column
 	Constraints []Constraint
 	Comment     string
 	Properties  map[string]string
 	PartitionBy []string
-	ClusterBy   []string
+	ClusterBy   []string // "AUTO" alone for CLUSTER BY AUTO
 	File        string
 	Line        int // of CREATE
 	QueryLine   int // of the SELECT
+
+	origin *origin // of Query
 }
 
 // SourceRef is one relation the SELECT reads.
@@ -65,11 +76,14 @@ type Constraint struct {
 	OnViolation string // warn, drop, fail or quarantine: the manifest's words
 	NullPass    bool   // NULL PASS: a condition that is NULL holds
 	Line        int
+
+	origin *origin // of Condition
 }
 
-// Select gives the statement's query ready to run, but for the clock.
+// Select gives the statement's query ready to run, but for the clock. It knows
+// the places of the statement's text better than one made from Query and Line.
 func (s *Statement) Select() Query {
-	q := Query{Text: s.Query, File: s.File, Line: s.QueryLine}
+	q := Query{Text: s.Query, File: s.File, Line: s.QueryLine, origin: s.origin}
 	for _, src := range s.Sources {
 		if src.Stream {
 			q.Stream = src.Alias
@@ -79,11 +93,7 @@ func (s *Statement) Select() Query {
 		q.Expectations = append(q.Expectations, c.Condition)
 		q.ExpectationNames = append(q.ExpectationNames, c.Name)
 		q.NullPass = append(q.NullPass, c.NullPass)
+		q.conditions = append(q.conditions, c.origin)
 	}
 	return q
-}
-
-// ParsePipeline reads the statements of a pipeline file.
-func ParsePipeline(file, text string, conf map[string]string) ([]Statement, error) {
-	return nil, fault.New("NOT_SUPPORTED", "pipeline SQL is not there yet")
 }

@@ -1,0 +1,343 @@
+package sql
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/weir-data/weir/host/fault"
+	"github.com/weir-data/weir/host/relation"
+)
+
+// maxExpectations is how many bits of a BIGINT can mark violations.
+const maxExpectations = 62
+
+// plan is a query rewritten and bound, ready to run over any readers with the
+// same schemas. It is not changed once made.
+type plan struct {
+	inputs []plannedInput
+	text   string // with placeName(k) for input k and clockText for the clock
+	schema *arrow.Schema
+	where  fault.Where // the query's place, for errors while it runs
+}
+
+// plannedInput is an input that the text reads.
+type plannedInput struct {
+	key   string
+	place string // stands in the text for the number of the scan
+}
+
+// placeName stands in a plan for the number of the k-th input's scan; the text
+// of a user cannot contain it.
+func placeName(k int) string { return fmt.Sprintf("%s%d_", numberPrefix, k) }
+
+const numberPrefix = reservedPrefix + "number_"
+
+// named puts the number of the scan into a text.
+func (s *scan) named(text, place string) string {
+	return strings.ReplaceAll(text, quoteText(place), fmt.Sprint(s.number))
+}
+
+// planner makes plans on one connection.
+type planner struct {
+	conn *connection
+	q    Query
+}
+
+// make rewrites the query over inputs of these schemas and binds it.
+func (p *planner) make(schemas map[string]*arrow.Schema) (*plan, error) {
+	if len(p.q.Expectations) > maxExpectations {
+		return nil, fault.New("TOO_MANY_EXPECTATIONS", "%d expectations on one dataset", len(p.q.Expectations)).
+			WithHint("At most %d fit; join conditions with AND", maxExpectations).At(p.q.places().where(0))
+	}
+	r, err := p.rewriter(schemas)
+	if err != nil {
+		return nil, err
+	}
+	tree, o, err := parseSelect(p.q.Text, r.origin)
+	if err != nil {
+		return nil, err
+	}
+	r.origin = o
+	if err := r.statement(tree); err != nil {
+		return nil, err
+	}
+	if err := r.nameUnnamed(); err != nil {
+		return nil, err
+	}
+	r.defineInputs(tree.child("node"))
+	text, err := printSelect(tree)
+	if err != nil {
+		return nil, err
+	}
+	bound, err := p.bind(text, schemas, r)
+	if err != nil {
+		return nil, r.bindFault(err.Error())
+	}
+	defer bound.close()
+	masks, err := p.masks(r, text, schemas)
+	if err != nil {
+		return nil, err
+	}
+	return p.compose(r, text, bound, masks)
+}
+
+// rewriter sets up the inputs in a fixed order.
+func (p *planner) rewriter(schemas map[string]*arrow.Schema) (*rewriter, error) {
+	r := &rewriter{origin: p.q.places(), places: map[string]int{}}
+	keys := make([]string, 0, len(schemas))
+	for k := range schemas {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	for i, k := range keys {
+		in := &input{key: k, index: i, stream: k == p.q.Stream, metadata: schemas[k].HasField(relation.MetadataColumn), row: schemas[k].HasField(relation.RowColumn)}
+		r.inputs = append(r.inputs, in)
+		if in.stream {
+			r.stream = in
+		}
+	}
+	if p.q.Stream == "" {
+		return r, nil
+	}
+	if r.stream == nil {
+		return nil, fault.New("INTERNAL_ERROR", "the stream %s is none of the inputs", p.q.Stream)
+	}
+	if !r.stream.row {
+		return nil, fault.New("INTERNAL_ERROR", "the stream %s carries no %s", p.q.Stream, relation.RowColumn)
+	}
+	return r, nil
+}
+
+// nameUnnamed gives the select items that rewriting changed the names they had.
+func (r *rewriter) nameUnnamed() error {
+	originals := make([]node, len(r.unnamed))
+	for i, u := range r.unnamed {
+		originals[i] = u.original
+	}
+	names, err := printExpressions(originals)
+	if err != nil {
+		return err
+	}
+	for i, u := range r.unnamed {
+		u.item["alias"] = names[i]
+	}
+	return nil
+}
+
+// defineInputs puts the inputs the query reads in front as CTEs. A reader can
+// be read once, so an input that is scanned more often is materialized.
+func (r *rewriter) defineInputs(top node) {
+	var defs []any
+	for _, in := range r.inputs {
+		if in.uses == 0 {
+			continue
+		}
+		star := map[string]any{
+			"class": "STAR", "type": "STAR", "alias": "", "query_location": nowhere, "relation_name": "", "exclude_list": []any{},
+			"replace_list": []any{}, "columns": false, "expr": nil, "qualified_exclude_list": []any{}, "rename_list": []any{},
+		}
+		if in.row && !in.stream {
+			star["exclude_list"] = []any{relation.RowColumn}
+		}
+		body := selectOf(star)
+		body.child("node")["from_table"] = map[string]any{
+			"type": "TABLE_FUNCTION", "alias": "", "sample": nil, "query_location": nowhere,
+			"function": map[string]any{
+				"class": "FUNCTION", "type": "FUNCTION", "alias": "", "query_location": nowhere, "function_name": scanFunction,
+				"schema": "", "catalog": "", "children": []any{textConstant(placeName(in.index))}, "filter": nil,
+				"order_bys": map[string]any{"type": "ORDER_MODIFIER", "orders": []any{}}, "distinct": false, "is_operator": false, "export_state": false,
+			},
+			"column_name_alias": []any{}, "with_ordinality": "WITHOUT_ORDINALITY",
+		}
+		materialized := "CTE_MATERIALIZE_NEVER"
+		if in.uses > 1 {
+			materialized = "CTE_MATERIALIZE_ALWAYS"
+		}
+		defs = append(defs, map[string]any{"key": inputName(in.index), "value": map[string]any{
+			"aliases": []any{}, "key_targets": []any{}, "materialized": materialized, "query": map[string]any(body),
+		}})
+	}
+	ctes := top.child("cte_map")
+	ctes["map"] = append(defs, ctes.list("map")...)
+}
+
+// bind prepares a text over empty inputs and gives its columns.
+func (p *planner) bind(text string, schemas map[string]*arrow.Schema, r *rewriter) (*prepared, error) {
+	for _, in := range r.inputs {
+		if in.uses == 0 {
+			continue
+		}
+		s := newScan(p.conn.db, emptyReader(schemas[in.key]))
+		defer s.close()
+		text = s.named(text, placeName(in.index))
+	}
+	return p.conn.prepare(withClock(text, p.q.Clock))
+}
+
+// withClock puts the batch timestamp into a text.
+func withClock(text string, clock time.Time) string {
+	return strings.ReplaceAll(text, clockText, clock.UTC().Format("2006-01-02 15:04:05.999999")+"+00")
+}
+
+// masks gives, per expectation, the expression of its bit.
+func (p *planner) masks(r *rewriter, text string, schemas map[string]*arrow.Schema) ([]string, error) {
+	if len(p.q.Expectations) == 0 {
+		return nil, nil
+	}
+	rules := make([]*rewriter, len(p.q.Expectations))
+	trees := make([]node, len(p.q.Expectations))
+	for i := range p.q.Expectations {
+		var err error
+		if trees[i], rules[i], err = p.condition(i); err != nil {
+			return nil, p.inRule(i, err)
+		}
+	}
+	conditions, err := printExpressions(trees)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]string, len(conditions))
+	for i, c := range conditions {
+		if p.q.nullPass(i) {
+			out[i] = fmt.Sprintf("CASE WHEN NOT (%s) THEN %d ELSE 0 END", c, int64(1)<<i)
+		} else {
+			out[i] = fmt.Sprintf("CASE WHEN (%s) THEN 0 ELSE %d END", c, int64(1)<<i)
+		}
+	}
+	return out, p.checkConditions(r, rules, conditions, text, schemas)
+}
+
+// checkConditions binds the conditions over the query's columns: each must be
+// BOOLEAN. They are bound together, and one by one only to find the culprit.
+func (p *planner) checkConditions(r *rewriter, rules []*rewriter, conditions []string, text string, schemas map[string]*arrow.Schema) error {
+	over := func(list ...string) (*prepared, error) {
+		return p.bind("SELECT "+strings.Join(list, ", ")+" FROM ("+text+") AS result", schemas, r)
+	}
+	all, err := over(conditions...)
+	if err == nil {
+		defer all.close()
+		for i := range conditions {
+			if t := all.typeOf(i); t != "BOOLEAN" && t != "NULL" {
+				return p.inRule(i, fault.New("INVALID_EXPECTATION", "the condition is %s, not BOOLEAN", t).At(rules[i].origin.where(0)))
+			}
+		}
+		return nil
+	}
+	for i, c := range conditions {
+		one, err := over(c)
+		if err != nil {
+			return p.inRule(i, rules[i].bindFault(err.Error()))
+		}
+		one.close()
+	}
+	return fault.Wrap(err, "INVALID_EXPECTATION", "the conditions cannot be checked together")
+}
+
+// inRule names the expectation in an error of its condition.
+func (p *planner) inRule(i int, err error) error {
+	return fault.Wrap(err, fault.CodeOf(err), "expectation %s", p.q.rule(i))
+}
+
+// condition parses and rewrites one condition.
+func (p *planner) condition(i int) (node, *rewriter, error) {
+	text := p.q.Expectations[i]
+	o := newOrigin(p.q.File, text, p.q.Line)
+	if i < len(p.q.conditions) {
+		o = p.q.conditions[i]
+	}
+	// The line break ends a comment that the condition may end with.
+	e := newEdit(text)
+	e.replace(0, 0, "SELECT (")
+	e.replace(len(text), len(text), "\n)")
+	text, o = e.finish(o)
+	tree, o, err := parseSelect(text, o)
+	if err != nil {
+		return nil, nil, err
+	}
+	r := &rewriter{origin: o, places: map[string]int{}}
+	top := tree.child("node")
+	items := top.nodes("select_list")
+	if top.str("type") != "SELECT_NODE" || len(items) != 1 || top.child("from_table").str("type") != "EMPTY" ||
+		top.child("where_clause") != nil || len(top.list("modifiers")) > 0 || containsStar(items[0]) {
+		return nil, nil, syntaxError(o.where(0), "the condition is more than one expression")
+	}
+	if err := r.expr(items[0], place{condition: true}); err != nil {
+		return nil, nil, err
+	}
+	return items[0], r, nil
+}
+
+// compose makes the text that runs and the schema of its result.
+func (p *planner) compose(r *rewriter, text string, bound *prepared, masks []string) (*plan, error) {
+	out := &plan{where: r.origin.where(0)}
+	for _, in := range r.inputs {
+		if in.uses > 0 {
+			out.inputs = append(out.inputs, plannedInput{in.key, placeName(in.index)})
+		}
+	}
+	streaming := r.stream != nil
+	var fields []arrow.Field
+	var items, aliases []string
+	cast := false
+	seen := map[string]bool{}
+	for i, name := range bound.names {
+		last := i == len(bound.names)-1
+		t := bound.types[i]
+		if t.refused != "" {
+			return nil, fault.New("UNSUPPORTED_DATATYPE", "column %s: %s", name, t.refused).At(r.placeOf("column", name))
+		}
+		column := fmt.Sprintf("c%d", i)
+		if streaming {
+			column = name
+			switch {
+			case last && name == relation.RowColumn:
+			case relation.Hidden(name):
+				return nil, fault.New("RESERVED_COLUMN_NAME", "the column %s would be lost: it is not part of a table", name).
+					WithHint("Give it another name: %s AS source_metadata", name).At(r.placeOf("column", name))
+			case seen[strings.ToLower(name)]:
+				return nil, fault.New("COLUMN_ALREADY_EXISTS", "the query gives two columns named %s", name).
+					WithHint("Give one of them another name with AS").At(r.placeOf("column", name))
+			}
+			seen[strings.ToLower(name)] = true
+		}
+		aliases = append(aliases, quoteName(column))
+		if t.cast {
+			cast = true
+			items = append(items, fmt.Sprintf("CAST(%s AS %s) AS %s", quoteName(column), t.sql, quoteName(name)))
+		} else {
+			items = append(items, quoteName(column)+" AS "+quoteName(name))
+		}
+		field := arrow.Field{Name: name, Type: t.arrow, Nullable: true}
+		if streaming && last {
+			field = relation.RowField()
+		}
+		fields = append(fields, field)
+	}
+	if masks != nil {
+		items = append(items, "CAST("+strings.Join(masks, " + ")+" AS BIGINT) AS "+relation.MaskColumn)
+		fields = append(fields, relation.MaskField())
+	}
+	out.text = text
+	if cast || masks != nil || r.sorted {
+		out.text = "SELECT " + strings.Join(items, ", ") + " FROM (" + text + ") AS result(" + strings.Join(aliases, ", ") + ")"
+	}
+	if r.sorted && streaming {
+		out.text += " ORDER BY " + r.order(len(bound.names))
+	}
+	out.schema = arrow.NewSchema(fields, nil)
+	return out, nil
+}
+
+// order sorts by __weir_row, which is last, and then by everything else: rows
+// of one source row have no other order that a rerun could repeat.
+func (r *rewriter) order(columns int) string {
+	by := []string{fmt.Sprint(columns)}
+	for i := 1; i < columns; i++ {
+		by = append(by, fmt.Sprint(i))
+	}
+	return strings.Join(by, ", ")
+}

@@ -1,0 +1,148 @@
+package sql
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/weir-data/weir/host/fault"
+)
+
+func TestStreamingQueries(t *testing.T) {
+	e := openEngine(t)
+	orders := stream(t, table(t, "id INT, qty INT, items ARRAY<STRUCT<sku: STRING, n: INT>>",
+		`[{"id":1,"qty":5,"items":[{"sku":"b","n":1},{"sku":"a","n":2}]},{"id":2,"qty":null,"items":[]},{"id":3,"qty":7,"items":[{"sku":"c","n":9}]}]`), "/in/o.json")
+	wide := stream(t, table(t, "day STRING, USD STRING, JPY STRING", `[{"day":"d1","USD":"1.1","JPY":"N/A"},{"day":"d2","USD":"1.2","JPY":"150"}]`), "/in/w.csv")
+	rates := table(t, "id INT, rate DECIMAL(10,2)", `[{"id":3,"rate":"2.50"},{"id":1,"rate":"1.00"},{"id":1,"rate":"0.50"}]`)
+	for _, c := range []struct {
+		name, sql string
+		want      string
+		cols      string
+	}{
+		{"star leaves hidden columns out", "SELECT * EXCLUDE (items) FROM orders", "1 5 0|2 null 1|3 7 2", "id qty __weir_row"},
+		{"projection and filter", "SELECT id, qty * 2 AS q FROM orders WHERE qty > 5", "3 14 2", "id q __weir_row"},
+		{"qualified star", "SELECT o.* EXCLUDE (items) FROM orders o", "1 5 0|2 null 1|3 7 2", "id qty __weir_row"},
+		{"metadata by name", "SELECT id, _metadata.file_path AS f FROM orders", `1 "/in/o.json" 0|2 "/in/o.json" 1|3 "/in/o.json" 2`, "id f __weir_row"},
+		{"input_file_name", "SELECT id, input_file_name() AS f FROM orders WHERE id = 1", `1 "/in/o.json" 0`, "id f __weir_row"},
+		{"subquery", "SELECT * FROM (SELECT id, qty FROM orders WHERE qty IS NOT NULL) s WHERE id > 1", "3 7 2", "id qty __weir_row"},
+		{"cte used once", "WITH c AS (SELECT id FROM orders), d AS (SELECT id + 1 AS j FROM c) SELECT * FROM d", "2 0|3 1|4 2", "j __weir_row"},
+		{"unnest in the select list", "SELECT id, unnest(items) AS item FROM orders", `1 {"sku":"b","n":1} 0|1 {"sku":"a","n":2} 0|3 {"sku":"c","n":9} 2`, "id item __weir_row"},
+		{"unnest in FROM", "SELECT id, i.item.sku AS sku FROM orders, UNNEST(items) AS i(item)", `1 "a" 0|1 "b" 0|3 "c" 2`, "id sku __weir_row"},
+		{"lateral per row", "SELECT id, s.n FROM orders o, LATERAL (SELECT sum(i.item.n)::BIGINT AS n FROM UNNEST(o.items) AS i(item)) s", "1 3 0|2 null 1|3 9 2", "id n __weir_row"},
+		{"unpivot with IN", "SELECT * FROM wide UNPIVOT (rate FOR currency IN (USD, JPY))", `"d1" "USD" "1.1" 0|"d1" "JPY" "N/A" 0|"d2" "USD" "1.2" 1|"d2" "JPY" "150" 1`, "day currency rate __weir_row"},
+		{"unpivot with COLUMNS", "SELECT * FROM (UNPIVOT wide ON COLUMNS(* EXCLUDE (day)) INTO NAME currency VALUE rate) WHERE rate <> 'N/A'", `"d1" "USD" "1.1" 0|"d2" "USD" "1.2" 1|"d2" "JPY" "150" 1`, "day currency rate __weir_row"},
+		{"inner join keeps order", "SELECT o.id, r.rate FROM orders o JOIN rates r ON o.id = r.id", "1 0.50 0|1 1.00 0|3 2.50 2", "id rate __weir_row"},
+		{"left join", "SELECT id, rate FROM orders LEFT JOIN rates USING (id)", "1 0.50 0|1 1.00 0|2 null 1|3 2.50 2", "id rate __weir_row"},
+		{"batch side may aggregate", "SELECT o.id, r.s FROM orders o LEFT JOIN (SELECT id, max(rate) AS s FROM rates GROUP BY id) r ON r.id = o.id", "1 1.00 0|2 null 1|3 2.50 2", "id s __weir_row"},
+		{"batch side read twice", "SELECT o.id FROM orders o JOIN rates a USING (id) JOIN rates b ON b.id = o.id AND b.rate < a.rate", "1 0", "id __weir_row"},
+		{"subquery over a table", "SELECT id FROM orders WHERE id IN (SELECT id FROM rates) AND qty < (SELECT max(rate) * 3 FROM rates)", "1 0|3 2", "id __weir_row"},
+		{"asof join", "SELECT o.id, r.rate FROM orders o ASOF LEFT JOIN (SELECT id, max(rate) AS rate FROM rates GROUP BY id) r ON o.id >= r.id", "1 1.00 0|2 1.00 1|3 2.50 2", "id rate __weir_row"},
+		{"union all of the stream", "SELECT id FROM orders UNION ALL SELECT qty FROM orders WHERE qty > 5", "1 0|2 1|3 2|7 2", "id __weir_row"},
+		{"clock", "SELECT id, now() AS a, current_date AS b, current_timestamp() AS c, localtimestamp AS d FROM orders WHERE id = 1", `1 "2026-04-13T10:30:00.123456Z" "2026-04-13" "2026-04-13T10:30:00.123456Z" "2026-04-13T10:30:00.123456" 0`, "id a b c d __weir_row"},
+		{"backticks and quotes", "SELECT `id`, \"qty\" FROM `orders` WHERE `qty` = 5", "1 5 0", "id qty __weir_row"},
+		{"columns expression", "SELECT COLUMNS('i.*') FROM orders WHERE id = 3", `3 [{"sku":"c","n":9}] 2`, "id items __weir_row"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			inputs := map[string]arrow.RecordBatch{"orders": orders, "wide": wide, "rates": rates}
+			name := "orders"
+			if strings.Contains(c.sql, "wide") {
+				name = "wide"
+			}
+			schemas := map[string]*arrow.Schema{"orders": orders.Schema(), "wide": wide.Schema(), "rates": rates.Schema()}
+			if name == "orders" {
+				delete(inputs, "wide")
+				delete(schemas, "wide")
+			} else {
+				delete(inputs, "orders")
+				delete(schemas, "orders")
+			}
+			q := Query{Text: c.sql, Stream: name}
+			schema, err := e.Describe(t.Context(), q, schemas)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var cols []string
+			for _, f := range schema.Fields() {
+				cols = append(cols, f.Name)
+			}
+			if got := strings.Join(cols, " "); got != c.cols {
+				t.Errorf("columns %s, want %s", got, c.cols)
+			}
+			rows, err := run(t, e, q, inputs)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := strings.Join(rows, "|"); got != c.want {
+				t.Errorf("got  %s\nwant %s", got, c.want)
+			}
+		})
+	}
+}
+
+func TestWhatAStreamCannotDoIsRefusedByName(t *testing.T) {
+	e := openEngine(t)
+	schemas := map[string]*arrow.Schema{
+		"orders": stream(t, table(t, "id INT, qty INT, tags ARRAY<INT>, a DECIMAL(10,2)", `[]`), "/f").Schema(),
+		"rates":  schemaOf(t, "id INT, rate DECIMAL(10,2)"),
+	}
+	for _, c := range []struct{ sql, code, text string }{
+		{"SELECT count(*) AS n FROM orders", "UNSUPPORTED_STREAMING_OPERATION", "aggregate count_star"},
+		{"SELECT id, sum(qty) AS s FROM orders GROUP BY id", "UNSUPPORTED_STREAMING_OPERATION", "GROUP BY"},
+		{"SELECT id FROM orders GROUP BY ALL", "UNSUPPORTED_STREAMING_OPERATION", "GROUP BY"},
+		{"SELECT DISTINCT id FROM orders", "UNSUPPORTED_STREAMING_OPERATION", "DISTINCT"},
+		{"SELECT id FROM orders ORDER BY id", "UNSUPPORTED_STREAMING_OPERATION", "ORDER BY"},
+		{"SELECT id FROM orders LIMIT 3", "UNSUPPORTED_STREAMING_OPERATION", "LIMIT"},
+		{"SELECT id, row_number() OVER () AS n FROM orders", "UNSUPPORTED_STREAMING_OPERATION", "window function"},
+		{"SELECT id FROM orders QUALIFY row_number() OVER () = 1", "UNSUPPORTED_STREAMING_OPERATION", "QUALIFY"},
+		{"SELECT id FROM orders UNION SELECT id FROM orders", "UNSUPPORTED_STREAMING_OPERATION", "UNION"},
+		{"SELECT id FROM orders EXCEPT SELECT id FROM rates", "UNSUPPORTED_STREAMING_OPERATION", "EXCEPT"},
+		{"SELECT id FROM orders UNION ALL SELECT id FROM rates", "UNSUPPORTED_STREAMING_OPERATION", "stream and a table"},
+		{"SELECT a.id FROM orders a JOIN orders b USING (id)", "UNSUPPORTED_STREAMING_OPERATION", "join of the stream"},
+		{"SELECT id FROM orders RIGHT JOIN rates USING (id)", "UNSUPPORTED_STREAMING_OPERATION", "RIGHT JOIN"},
+		{"SELECT id FROM orders FULL JOIN rates USING (id)", "UNSUPPORTED_STREAMING_OPERATION", "FULL OUTER JOIN"},
+		{"SELECT r.id FROM rates r LEFT JOIN orders o USING (id)", "UNSUPPORTED_STREAMING_OPERATION", "LEFT JOIN"},
+		{"SELECT id FROM rates WHERE id IN (SELECT id FROM orders)", "UNSUPPORTED_STREAMING_OPERATION", "subquery over the stream"},
+		{"SELECT id, random() AS r FROM orders", "UNSUPPORTED_STREAMING_OPERATION", "random"},
+		{"SELECT id, uuid() AS r FROM orders", "UNSUPPORTED_STREAMING_OPERATION", "uuid"},
+		{"SELECT id, gen_random_uuid() AS r FROM orders", "UNSUPPORTED_STREAMING_OPERATION", "gen_random_uuid"},
+		{"SELECT id FROM orders TABLESAMPLE 10%", "UNSUPPORTED_STREAMING_OPERATION", "TABLESAMPLE"},
+		{"SELECT id FROM rates", "STREAMING_TABLE_QUERY_INVALID", "orders"},
+		{"SELECT * FROM read_csv('/etc/passwd')", "UNRESOLVABLE_TABLE_VALUED_FUNCTION", "read_csv"},
+		{"SELECT * FROM '/etc/passwd'", "TABLE_OR_VIEW_NOT_FOUND", "/etc/passwd"},
+		{"SELECT * FROM duckdb_settings()", "UNRESOLVABLE_TABLE_VALUED_FUNCTION", "duckdb_settings"},
+		{"SELECT * FROM information_schema.tables", "TABLE_OR_VIEW_NOT_FOUND", "information_schema.tables"},
+		{"SELECT getenv('HOME') AS h FROM orders", "UNRESOLVED_ROUTINE", "getenv"},
+		{"SELECT current_setting('threads') AS h FROM orders", "NOT_SUPPORTED", "current_setting"},
+		{"SELECT hash(id) AS h FROM orders", "NOT_SUPPORTED", "md5"},
+		{"SELECT id, __weir_row FROM orders", "RESERVED_COLUMN_NAME", "__weir_row"},
+		{"SELECT id AS __weir_x FROM orders", "RESERVED_COLUMN_NAME", "__weir_x"},
+		{"SELECT *, _metadata FROM orders", "RESERVED_COLUMN_NAME", "AS source_metadata"},
+		{"SELECT id, id FROM orders", "COLUMN_ALREADY_EXISTS", "id"},
+		{"SELECT nope FROM orders", "UNRESOLVED_COLUMN", "nope"},
+		{"SELECT nosuch(id) AS x FROM orders", "UNRESOLVED_ROUTINE", "nosuch"},
+		{"SELECT a / id AS x FROM orders", "UNSUPPORTED_DECIMAL_DIVISION", "DOUBLE"},
+		{"SELECT tags[0] AS x FROM orders", "INVALID_ARRAY_INDEX", "from 1"},
+		{"SELECT id::HUGEINT AS x FROM orders", "UNSUPPORTED_DATATYPE", "DECIMAL(38,0)"},
+		{"SELECT INTERVAL 1 DAY AS x FROM orders", "UNSUPPORTED_DATATYPE", "INTERVAL"},
+		{"SELECT id + $1 AS x FROM orders", "NOT_SUPPORTED", "parameter"},
+		{"SELECT id FROM orders; SELECT 1", "PARSE_SYNTAX_ERROR", "statements"},
+		{"DROP TABLE orders", "NOT_SUPPORTED", "SELECT"},
+		{"SELEC id FROM orders", "PARSE_SYNTAX_ERROR", "SELEC"},
+		{"SELECT id FROM orders WHERE id = 'a", "PARSE_SYNTAX_ERROR", "quote"},
+		{"PIVOT orders ON id USING sum(qty)", "NOT_SUPPORTED", ""},
+		{"SELECT date_format(now(), 'QQQ') AS d FROM orders", "INVALID_DATETIME_PATTERN", "QQQ"},
+		{"WITH RECURSIVE r AS (SELECT id FROM orders UNION ALL SELECT id + 1 FROM r) SELECT id FROM r", "UNSUPPORTED_STREAMING_OPERATION", "recursive"},
+		{"SHOW TABLES", "NOT_SUPPORTED", ""},
+	} {
+		t.Run(c.sql, func(t *testing.T) {
+			_, err := e.Describe(t.Context(), Query{Text: c.sql, Stream: "orders", File: "f.sql", Line: 10}, schemas)
+			if fault.CodeOf(err) != c.code || !strings.Contains(err.Error(), c.text) {
+				t.Errorf("got %v, want [%s] … %s", err, c.code, c.text)
+			}
+			if err != nil && !strings.Contains(err.Error(), "f.sql, line 10") && c.code != "UNSUPPORTED_DATATYPE" {
+				t.Errorf("no place in %v", err)
+			}
+		})
+	}
+}
