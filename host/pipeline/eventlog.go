@@ -106,9 +106,14 @@ func (u *update) logFlow(f *FlowResult, message string) {
 }
 
 // observe takes what the batch loop tells of a flow.
-func (u *update) observe(d *dataset, f *FlowResult, p stream.Progress) {
+func (u *update) observe(ctx context.Context, d *dataset, f *FlowResult, p stream.Progress) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
+	// The flow's generation exists before it looks at its source. A record
+	// that stays makes the next run refresh once more, which changes nothing.
+	if err := u.begun(ctx, d); err != nil {
+		u.p.opts.Logger.Warn(err.Error(), "dataset", d.id)
+	}
 	if p.FlowID != "" {
 		f.flowID = p.FlowID
 	}

@@ -80,6 +80,13 @@ func constrain(name, onViolation string) func(*built) {
 	}
 }
 
+// property sets a table property of the statement before it.
+func property(key, value string) func(*built) {
+	return func(b *built) {
+		b.statements[len(b.statements)-1].Properties = map[string]string{key: value}
+	}
+}
+
 func manifest(m abi.Manifest) func(*built) {
 	return func(b *built) {
 		b.modules = append(b.modules, &module{ref: PluginRef{Path: "m.wasm"}, name: "m", manifest: &m})
@@ -180,6 +187,8 @@ func TestGraphRefusals(t *testing.T) {
 		"expectations on a view":   {[]func(*built){source, view("v", "STREAM(a)"), constrain("x", "warn"), table("b", "STREAM(v)")}, "NOT_SUPPORTED", []string{"expectations on a temporary view"}},
 		"an expectation twice":     {[]func(*built){source, constrain("x", "warn"), constrain("x", "drop")}, "DUPLICATE_EXPECTATION", []string{`"x"`}},
 		"an unknown action":        {[]func(*built){source, constrain("x", "explode")}, "INVALID_EXPECTATION", []string{"explode"}},
+		"an unknown property":      {[]func(*built){source, property("weir.onrowerrors", "skip")}, "UNKNOWN_OPTION", []string{"weir.onRowError", "line 1"}},
+		"an unknown policy":        {[]func(*built){source, property("weir.onRowError", "drop")}, "INVALID_OPTION", []string{"quarantine"}},
 		"the name of a quarantine": {[]func(*built){source, constrain("x", "quarantine"), table("a_quarantine", "STREAM(files:/l)")}, "PIPELINE_DUPLICATE_IDENTIFIERS", []string{"quarantine table of c.s.a"}},
 		"a materialized view":      {[]func(*built){source, declare(abi.Dataset{Name: "m", Type: abi.DatasetMaterializedView, Function: "f"}, streaming)}, "NOT_SUPPORTED", []string{"materialized view", "m.wasm"}},
 		"a sink":                   {[]func(*built){source, declare(abi.Dataset{Name: "m", Type: abi.DatasetSink})}, "NOT_SUPPORTED", []string{"a sink cannot"}},
@@ -250,6 +259,13 @@ func TestRowErrorPolicyComesFromTheNearest(t *testing.T) {
 			t.Fatal(err)
 		}
 		return string(g.tables[catalog.Name{Catalog: "c", Schema: "s", Table: "b"}].rowErrorPolicy())
+	}
+	g, err := build(table("a", "STREAM(files:/l)"), property("weir.onRowError", "quarantine"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := g.order[0]; d.rowErrorPolicy() != "quarantine" || len(d.properties) != 0 {
+		t.Errorf("by table property: %s %v", d.rowErrorPolicy(), d.properties)
 	}
 	for _, c := range []struct{ table, view, want string }{
 		{"", "", "fail"}, {"", "quarantine", "quarantine"}, {"skip", "quarantine", "skip"}, {"fail", "quarantine", "fail"},

@@ -1,6 +1,10 @@
 package pipeline
 
-import "context"
+import (
+	"context"
+
+	"github.com/weir-data/weir/host/expect"
+)
 
 // Graph is a pipeline's datasets and what flows between them, ready to print.
 // Nodes and edges are in a stable order: upstream before downstream, then by name.
@@ -53,7 +57,7 @@ func (g *graph) view(pipeline string) *Graph {
 				node(Node{ID: "files:" + in.files.path, Kind: "files", Label: in.files.path})
 			case in.quarantine != nil:
 				name := in.quarantine.name.Quarantine()
-				node(Node{ID: name.String(), Kind: "quarantine", Label: name.Table})
+				node(Node{ID: name.String(), Kind: "quarantine", Label: name.String()})
 			case in.dataset == nil:
 				node(Node{ID: in.external.String(), Kind: "table", Label: in.external.String()})
 			}
@@ -61,9 +65,6 @@ func (g *graph) view(pipeline string) *Graph {
 		n := Node{ID: d.id, Kind: d.kind, Label: d.id, Comment: d.comment, File: d.place.File, Line: int(d.place.Line)}
 		if b := &d.flow.body; b.function != nil {
 			n.Function = b.label()
-		}
-		if !d.isView() {
-			n.Label = d.name.Schema + "." + d.name.Table
 		}
 		node(n)
 		for _, in := range d.flow.body.inputs {
@@ -128,8 +129,21 @@ type Column struct {
 type Expectation struct {
 	Name      string `json:"name"`
 	Condition string `json:"condition"`
-	// Action is warn, drop, fail or quarantine.
+	// Action is WARN, DROP ROW, FAIL UPDATE or QUARANTINE.
 	Action string `json:"action"`
+}
+
+// actionName gives what an expectation does as SQL spells it.
+func actionName(a expect.Action) string {
+	switch a {
+	case expect.Drop:
+		return "DROP ROW"
+	case expect.Fail:
+		return "FAIL UPDATE"
+	case expect.Quarantine:
+		return "QUARANTINE"
+	}
+	return "WARN"
 }
 
 // FlowPlan is one flow of a plan.

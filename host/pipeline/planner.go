@@ -294,7 +294,7 @@ func describe(d *dataset, schema *arrow.Schema) DatasetPlan {
 		out.Columns = append(out.Columns, Column{Name: f.Name, Type: typeName(f.Type), Nullable: f.Nullable, Comment: comment})
 	}
 	for _, r := range d.rules {
-		out.Expectations = append(out.Expectations, Expectation{Name: r.Name, Condition: r.Condition, Action: r.Action.String()})
+		out.Expectations = append(out.Expectations, Expectation{Name: r.Name, Condition: r.Condition, Action: actionName(r.Action)})
 	}
 	if policy := d.rowErrorPolicy(); policy != stream.FailOnRowError && !d.isView() {
 		out.OnRowError = string(policy)

@@ -50,7 +50,7 @@ func register(g *graph, s *Spec, files []sqlFile, modules []*module) error {
 
 func registerStatement(g *graph, st *sql.Statement) error {
 	d := &dataset{
-		comment: st.Comment, private: st.Private, properties: st.Properties, columns: st.Columns,
+		comment: st.Comment, private: st.Private, columns: st.Columns,
 		partitionBy: st.PartitionBy, clusterBy: st.ClusterBy,
 		place: fault.Where{File: st.File, Line: int64(st.Line)},
 	}
@@ -61,6 +61,9 @@ func registerStatement(g *graph, st *sql.Statement) error {
 		d.kind = temporaryView
 	default:
 		return fault.New("NOT_SUPPORTED", "statements of kind %d", st.Kind).At(d.place)
+	}
+	if err := takeSettings(d, st.Properties); err != nil {
+		return err.At(fault.Where{Dataset: st.Name}).At(d.place)
 	}
 	for _, c := range st.Constraints {
 		action, err := expect.ParseAction(c.OnViolation)
@@ -79,6 +82,31 @@ func registerStatement(g *graph, st *sql.Statement) error {
 	}
 	d.flow = &flow{name: st.Name, target: d, body: b, place: d.place}
 	return addDataset(g, d, st.Name)
+}
+
+// onRowErrorProperty is how SQL says what becomes of rows that a function on
+// the way to the table refuses; a manifest has a field for it.
+const onRowErrorProperty = "weir.onRowError"
+
+// takeSettings takes the settings of Weir's own out of the table properties.
+func takeSettings(d *dataset, properties map[string]string) *fault.Error {
+	d.properties = maps.Clone(properties)
+	for _, key := range slices.Sorted(maps.Keys(properties)) {
+		if !strings.HasPrefix(strings.ToLower(key), "weir.") {
+			continue
+		}
+		if !strings.EqualFold(key, onRowErrorProperty) {
+			return fault.New("UNKNOWN_OPTION", "there is no table property %q", key).WithHint("Weir has %s", onRowErrorProperty)
+		}
+		switch policy := stream.RowErrorPolicy(properties[key]); policy {
+		case stream.FailOnRowError, stream.SkipRowErrors, stream.QuarantineRowErrors:
+			d.onRowError = policy
+		default:
+			return fault.New("INVALID_OPTION", "%s is %q", onRowErrorProperty, policy).WithHint("Use fail, skip or quarantine")
+		}
+		delete(d.properties, key)
+	}
+	return nil
 }
 
 // addDataset registers a dataset and checks what does not depend on others.

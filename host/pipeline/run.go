@@ -77,6 +77,9 @@ func (p *Pipeline) newUpdate(ctx context.Context, chosen *selection, opt RunOpti
 			State: Running, Started: p.now(), Warnings: p.warnings(),
 		},
 	}
+	if err := u.intend(ctx); err != nil {
+		return nil, err
+	}
 	u.openLog()
 	return u, nil
 }

@@ -41,9 +41,9 @@ func TestFilesBecomeBronzeAndSilver(t *testing.T) {
 		t.Errorf("silver %+v", silver.Metrics)
 	}
 	want := []ExpectationCount{
-		{"positive", "dev.silver.orders", "drop", 4, 1},
-		{"small", "dev.silver.orders", "quarantine", 4, 1},
-		{"even", "dev.silver.orders", "warn", 4, 1},
+		{"positive", "dev.silver.orders", "DROP ROW", 4, 1},
+		{"small", "dev.silver.orders", "QUARANTINE", 4, 1},
+		{"even", "dev.silver.orders", "WARN", 4, 1},
 	}
 	if !slices.Equal(silver.Expectations, want) {
 		t.Errorf("expectations %+v", silver.Expectations)
@@ -75,7 +75,7 @@ func TestFilesBecomeBronzeAndSilver(t *testing.T) {
 func TestAFailedFlowLeavesOthersRunning(t *testing.T) {
 	p := newProject(t, landingConf)
 	p.write("sql/all.sql", bronzeOrders+`
-CREATE OR REFRESH STREAMING TABLE strict (CONSTRAINT some EXPECT (qty > 0) ON VIOLATION FAIL UPDATE) AS SELECT * EXCEPT (_rescued_data) FROM STREAM(orders);
+CREATE OR REFRESH STREAMING TABLE strict (CONSTRAINT some EXPECT (qty > 0) ON VIOLATION FAIL UPDATE) AS SELECT * EXCLUDE (_rescued_data) FROM STREAM(orders);
 CREATE OR REFRESH STREAMING TABLE after_strict AS SELECT * FROM STREAM(strict);
 CREATE OR REFRESH STREAMING TABLE after_after AS SELECT * FROM STREAM(after_strict);
 CREATE OR REFRESH STREAMING TABLE lenient AS SELECT order_id FROM STREAM(orders);

@@ -303,9 +303,14 @@ func (s *Spec) readPlugin(f *yamlFile, item ast.Node) error {
 			return err
 		},
 		"sha256": func(n ast.Node) error {
-			pin, err := f.requiredText(n, "sha256")
-			if err != nil {
-				return err
+			pin := n.GetToken().Value // a hash of digits alone looks like a number
+			if _, ok := n.(*ast.IntegerNode); !ok {
+				if _, ok := n.(*ast.FloatNode); !ok {
+					var err error
+					if pin, err = f.requiredText(n, "sha256"); err != nil {
+						return err
+					}
+				}
 			}
 			if raw, err := hex.DecodeString(pin); err != nil || len(raw) != 32 {
 				return f.errAt(n, "sha256 %q is not 64 hexadecimal digits", pin)

@@ -17,8 +17,9 @@ type update struct {
 	opt    RunOptions
 	chosen *selection
 	log    *events.Log
+	intent *refreshIntent // nil when no full refresh is open
 
-	mu     sync.Mutex // guards result.Flows' entries while flows run, and the observer
+	mu     sync.Mutex // guards result.Flows' entries and intent while flows run, and the observer
 	result *Result
 }
 
@@ -182,7 +183,7 @@ func (u *update) stream(ctx context.Context, d *dataset, f *FlowResult) (stream.
 			flow.Side[id] = u.p.inputTable(in)
 		}
 	}
-	return stream.Run(ctx, flow, stream.ObserverFunc(func(p stream.Progress) { u.observe(d, f, p) }))
+	return stream.Run(ctx, flow, stream.ObserverFunc(func(p stream.Progress) { u.observe(ctx, d, f, p) }))
 }
 
 // finish takes over the figures of a flow that ended.
@@ -195,7 +196,7 @@ func (f *FlowResult) finish(d *dataset, got stream.Result) {
 	}
 	f.Expectations = nil
 	for i, r := range d.rules {
-		c := ExpectationCount{Name: r.Name, Dataset: d.id, Action: r.Action.String()}
+		c := ExpectationCount{Name: r.Name, Dataset: d.id, Action: actionName(r.Action)}
 		if i < len(got.Expectations) {
 			c.Passed, c.Failed = got.Expectations[i].Passed, got.Expectations[i].Failed
 		}
