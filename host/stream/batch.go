@@ -103,12 +103,12 @@ func txn(snap *delta.Snapshot, appID string) (int64, bool) {
 
 // plan works out the columns the batch reads and writes.
 func (a *attempt) plan(ctx context.Context) (err error) {
-	if len(a.entry.Source.Files) == 0 && a.entry.Source.Kind == filesKind && a.target != nil {
+	if len(a.entry.Source.Files) == 0 && a.entry.Source.Kind == filesKind {
 		// A full refresh of an empty source takes rows away and leaves the
 		// columns, unless they are known without a file.
 		a.schema, err = a.flow.Source.schema(ctx, a.versions, a.entry.Batch, nil)
-		if fault.CodeOf(err) == "UNABLE_TO_INFER_SCHEMA" {
-			a.output.file = a.target.Schema()
+		if a.target != nil && fault.CodeOf(err) == "UNABLE_TO_INFER_SCHEMA" {
+			a.output.rows = a.target.Schema()
 			return nil
 		}
 		if err != nil {
@@ -131,10 +131,7 @@ func (a *attempt) work(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	runner := &taskRunner{flow: a.flow, mem: a.mem, schema: a.schema, output: a.output, target: a.target}
-	if a.replace {
-		runner.target = nil
-	}
+	runner := &taskRunner{flow: a.flow, mem: a.mem, schema: a.schema, output: a.output, target: a.target, replace: a.replace}
 	if a.flow.Quarantine != nil {
 		if runner.quarantine, err = snapshot(ctx, a.flow.Quarantine); err != nil {
 			return err
@@ -258,7 +255,7 @@ func (e *recordedError) Unwrap() error { return e.UnknownFieldError }
 // outcome sums the batch up for the logs.
 func (a *attempt) outcome() outcome {
 	o := outcome{Metrics: a.result.metrics, Expectations: ruleRecords(a.result.rules), Files: a.result.files}
-	if a.schema.files != nil {
+	if a.schema.files != nil && len(a.entry.Source.Files) > 0 {
 		v := a.schema.version
 		o.SchemaVersion = &v
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -242,8 +243,9 @@ func (ck *checkpoint) compact(ctx context.Context) error {
 		delete(ck.offsets, n)
 		delete(ck.commits, n)
 	}
+	merged := slices.Concat(ck.obsolete, inputs) // before cover, which inputs is a part of, is written to
 	ck.cover = append(ck.cover[:len(ck.cover)-len(inputs)], into)
-	for _, id := range append(ck.obsolete, inputs...) {
+	for _, id := range merged {
 		// What stays behind costs space only: a larger run stands before it.
 		_ = ck.store.Delete(ctx, id.name())
 	}

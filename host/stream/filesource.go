@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
@@ -153,20 +154,50 @@ func (s *fileSource) empty(context.Context, *checkpoint) (*sourceOffset, error) 
 
 func (s *fileSource) schema(ctx context.Context, versions *schemaVersions, batch int64, off *sourceOffset) (readSchema, error) {
 	v := versions.at(batch)
-	if v == nil {
-		sample, err := s.sample(ctx, off)
-		if err != nil {
-			return readSchema{}, err
-		}
-		inferred, err := s.src.Infer(ctx, sample)
-		if err != nil {
-			return readSchema{}, err
-		}
-		if v, err = versions.record(ctx, inferred, batch); err != nil {
+	next, err := s.next(ctx, v, off)
+	if err != nil {
+		return readSchema{}, err
+	}
+	switch {
+	case next == nil:
+	case off == nil:
+		v = next // nothing is read with it, so it is not recorded either
+	default:
+		if v, err = versions.record(ctx, next, batch); err != nil {
 			return readSchema{}, err
 		}
 	}
 	return readSchema{arrow: s.src.ArrowSchema(v), files: v, version: v.Version}, nil
+}
+
+// next gives the schema to take instead of the recorded one, nil to stay with
+// that: the first one, or the one that the options declare by now. A schema
+// that grows by itself is declared once, at its start.
+func (s *fileSource) next(ctx context.Context, v *ingest.Schema, off *sourceOffset) (*ingest.Schema, error) {
+	if v == nil {
+		sample, err := s.sample(ctx, off)
+		if err != nil {
+			return nil, err
+		}
+		return s.src.Infer(ctx, sample)
+	}
+	if s.src.Evolves() || !declaredSchema(v) {
+		return nil, nil
+	}
+	// Without files there is nothing to infer from; what comes is declared.
+	now, err := s.src.Infer(ctx, nil)
+	if err != nil || !declaredSchema(now) || slices.EqualFunc(now.Fields, v.Fields, sameField) {
+		return nil, nil
+	}
+	return now, nil
+}
+
+func declaredSchema(s *ingest.Schema) bool {
+	return slices.ContainsFunc(s.Fields, func(f ingest.Field) bool { return f.Origin == ingest.Declared })
+}
+
+func sameField(a, b ingest.Field) bool {
+	return a.Name == b.Name && a.Origin == b.Origin && sameType(a.Type, b.Type)
 }
 
 // sample gives the files that a first schema is made from: the first ones of
@@ -251,10 +282,13 @@ func (r *fileReader) counts() sourceCounts {
 
 func (r *fileReader) locate(row int64) fault.Where {
 	p := r.Locate(row)
-	return fault.Where{File: p.File, Line: p.Record}
+	return fault.Where{File: p.File, Line: p.Line}
 }
 
 func (r *fileReader) place(row int64) string {
 	p := r.Locate(row)
-	return fmt.Sprintf("%s:%d", p.File, p.Record)
+	if p.Line == 0 {
+		return p.File
+	}
+	return fmt.Sprintf("%s:%d", p.File, p.Line)
 }

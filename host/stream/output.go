@@ -14,11 +14,10 @@ import (
 
 // outputSchema is what a batch writes.
 type outputSchema struct {
-	// file is the columns of the data files, in the order of the rows.
-	file *arrow.Schema
+	// rows is the columns that the batch has, in the table's spelling.
+	rows *arrow.Schema
 	// table is the target's schema after the batch, nil when it stays as it is.
 	table *arrow.Schema
-	added []string
 }
 
 // flowSchema takes the source's columns through the steps and the target's
@@ -96,7 +95,7 @@ func sameType(a, b arrow.DataType) bool {
 // batch replaces every row, and with them the columns.
 func planOutput(snap *delta.Snapshot, columns *arrow.Schema, replace bool) (outputSchema, error) {
 	if snap == nil || replace {
-		return outputSchema{file: columns, table: columns}, nil
+		return outputSchema{rows: columns, table: columns}, nil
 	}
 	merged, added, err := delta.MergeSchema(snap.Schema(), columns)
 	if err != nil {
@@ -114,7 +113,7 @@ func planOutput(snap *delta.Snapshot, columns *arrow.Schema, replace bool) (outp
 		}
 		fields[i] = f
 	}
-	out := outputSchema{file: arrow.NewSchema(fields, nil), added: added}
+	out := outputSchema{rows: arrow.NewSchema(fields, nil)}
 	if len(added) > 0 {
 		out.table = merged
 	}

@@ -209,7 +209,7 @@ func TestFullRefreshReplacesRowsColumnsAndStates(t *testing.T) {
 	l.mustDrop(t, "1.json", `{"id":1,"a":"x"}`)
 	l.mustDrop(t, "2.json", `{"id":-2,"a":"y"}`)
 	mustRun(t, l.mustBronze(t))
-	same(t, "quarantine", l.mustRows(t, bronzeName+"_quarantine", "_quarantined_at", "_source", "_flow"), []string{`{"_batch_id":0,"_row":"{\"id\":-2,\"a\":\"y\",\"_rescued_data\":null}","_rule":["has_id"]}`})
+	same(t, "quarantine", l.mustRows(t, bronzeName+"_quarantine", "_quarantined_at", "_source", "_flow"), []string{`{"_batch_id":0,"_row":"{\"a\":\"y\",\"id\":-2,\"_rescued_data\":null}","_rule":["has_id"]}`})
 	// The column changes its type, which only a full refresh lets through.
 	if err := os.Remove(filepath.Join(l.dir, "landing", "1.json")); err != nil {
 		t.Fatal(err)
@@ -402,7 +402,7 @@ func TestFilesThatVanishFollowIgnoreMissingFiles(t *testing.T) {
 	if _, err := Run(context.Background(), l.mustBronze(t), ObserverFunc(vanish)); err == nil || !strings.Contains(err.Error(), "2.json") {
 		t.Fatal(err)
 	}
-	l.options["cloudFiles.ignoreMissingFiles"] = "true"
+	l.options["ignoreMissingFiles"] = "true"
 	f := l.mustBronze(t)
 	mustRun(t, f)
 	same(t, "rows", l.mustRows(t, bronzeName), []string{`{"id":1}`, `{"id":3}`})
@@ -470,5 +470,21 @@ func TestACancelledRunStopsAndGoesOnLater(t *testing.T) {
 	mustRun(t, l.mustBronze(t))
 	if rows := l.mustRows(t, bronzeName); len(rows) != 7 {
 		t.Fatal(rows)
+	}
+}
+
+func TestADeclaredSchemaMayChangeBetweenRuns(t *testing.T) {
+	l := newLake(t)
+	l.options["schema"] = "id BIGINT"
+	l.mustDrop(t, "1.json", `{"id":1,"a":"x"}`)
+	f := l.mustBronze(t)
+	mustRun(t, f)
+	l.options["schema"] = "id BIGINT, a STRING"
+	l.mustDrop(t, "2.json", `{"id":2,"a":"y"}`)
+	mustRun(t, l.mustBronze(t))
+	same(t, "rows", l.mustRows(t, bronzeName, "_rescued_data"), []string{`{"a":"y","id":2}`, `{"id":1}`})
+	v, err := openSchemas(context.Background(), f.Schemas, f.flowID(), 0)
+	if err != nil || len(v.versions) != 2 || v.versions[1].Batch != 1 {
+		t.Fatal(v, err)
 	}
 }

@@ -105,7 +105,8 @@ type taskRunner struct {
 	mem        memory.Allocator
 	schema     readSchema
 	output     outputSchema
-	target     *delta.Snapshot // nil when the batch makes the table or its columns anew
+	target     *delta.Snapshot // nil when the batch makes the table
+	replace    bool            // the batch replaces all rows and columns
 	quarantine *delta.Snapshot
 	// quarantined says that the batch's refused rows are committed already.
 	quarantined bool
@@ -150,8 +151,8 @@ func (r *taskRunner) run(ctx context.Context, t *Task) (res taskResult, err erro
 // pour takes the rows through steps and expectations into the target's files.
 func (r *taskRunner) pour(ctx context.Context, t *Task, source sourceReader, m *Metrics) (_ []delta.AddFile, _ []expect.RuleCounts, err error) {
 	w, err := r.flow.Target.Table.Write(ctx, delta.WriteOptions{
-		Schema: r.output.file, Snapshot: r.target, Name: t.Name(),
-		PartitionBy: r.flow.Target.PartitionBy, Properties: r.flow.Target.Properties,
+		Schema: r.output.table, Snapshot: r.target, Replace: r.replace, Name: t.Name(),
+		PartitionBy: r.flow.Target.PartitionBy, ClusterBy: r.flow.Target.ClusterBy, Properties: r.flow.Target.Properties,
 	})
 	if err != nil {
 		return nil, nil, err
@@ -173,7 +174,7 @@ func (r *taskRunner) pour(ctx context.Context, t *Task, source sourceReader, m *
 	}
 	counts, err := expect.Apply(ctx, r.flow.Rules, in, expect.Sink{
 		Keep: func(ctx context.Context, rec arrow.RecordBatch) error {
-			out, err := project(rec, r.output.file)
+			out, err := project(rec, r.output.rows)
 			if err != nil {
 				return err
 			}
