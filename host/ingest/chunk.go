@@ -191,7 +191,7 @@ func (k *chunker) next() (*chunk, error) {
 		if k.n == 0 && k.eof {
 			return nil, nil
 		}
-		end := k.cut.cut(k.buf[:k.n], k.looked)
+		end := k.cut.cut(k.buf[:k.n], k.looked, false)
 		k.looked = k.n
 		if k.eof {
 			end = k.n
@@ -271,14 +271,22 @@ func (k *chunker) drop(n int) {
 // overlong passes over a record longer than maxRecordBytes in bounded memory:
 // what is kept is its beginning and its length.
 func (k *chunker) overlong() (*chunk, error) {
+	if k.json != nil {
+		skip := 0
+		for skip < k.n-1 && (k.buf[skip] <= ' ' || k.buf[skip] == ',') {
+			skip++
+		}
+		k.drop(skip)
+	}
 	ch := &chunk{file: k.file, offset: k.offset, line: k.line, inArray: k.array, overlong: true}
 	ch.n = min(keptOfOverlong, k.n)
 	ch.data = make([]byte, ch.n+padding)
 	copy(ch.data, k.buf[:ch.n])
 	for {
-		if end := k.cut.cut(k.buf[:k.n], k.looked); end > 0 {
-			ch.total += int64(end)
+		if end := k.cut.cut(k.buf[:k.n], k.looked, true); end > 0 {
+			ch.total += int64(len(bytes.TrimRight(k.buf[:end], "\r\n")))
 			k.drop(end)
+			k.looked = 0
 			if k.json != nil {
 				k.array = k.json.array
 			}

@@ -54,8 +54,8 @@ func newPlace(path string, env Env) (*place, error) {
 	}
 	var fixed []string
 	for _, segment := range strings.Split(filepath.ToSlash(rest), "/") {
-		if len(p.tail) == 0 && !strings.ContainsAny(segment, globChars) {
-			fixed = append(fixed, segment)
+		if plain, ok := literal(segment); ok && len(p.tail) == 0 {
+			fixed = append(fixed, plain)
 			continue
 		}
 		if segment == "" {
@@ -114,6 +114,21 @@ func (p *place) files() (storage.Store, error) {
 		p.store, p.err = p.open(p.root)
 	})
 	return p.store, p.err
+}
+
+// literal gives the name that a segment without wildcards means.
+func literal(segment string) (string, bool) {
+	var b strings.Builder
+	for i := 0; i < len(segment); i++ {
+		switch c := segment[i]; {
+		case c == '\\' && i+1 < len(segment):
+			i++
+		case strings.IndexByte(globChars, c) >= 0:
+			return "", false
+		}
+		b.WriteByte(segment[i])
+	}
+	return b.String(), true
 }
 
 func escapeGlob(s string) string {

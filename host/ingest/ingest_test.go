@@ -72,7 +72,7 @@ func opts(settings ...string) map[string]string {
 
 func (l *landing) source(kind Kind, settings ...string) *Source {
 	l.t.Helper()
-	s, err := Parse(kind, l.dir, opts(settings...), Env{})
+	s, err := Parse(kind, escapeGlob(l.dir), opts(settings...), Env{})
 	if err != nil {
 		l.t.Fatal(err)
 	}

@@ -34,11 +34,12 @@ func countLines(b []byte) int {
 	return n
 }
 
-// A cutter finds where a file may be cut into pieces of whole records. cut looks
-// at b, of which the bytes before from were looked at already, and gives the
-// last place found so far; 0 is none.
+// A cutter finds where a file may be cut into pieces of whole records.
 type cutter interface {
-	cut(b []byte, from int) int
+	// cut looks at b, of which the bytes before from were looked at already, and
+	// gives the last place found so far; 0 is none. With first it stops at the next
+	// place, and looks no further.
+	cut(b []byte, from int, first bool) int
 	// shift tells that the first n bytes are gone.
 	shift(n int)
 }
@@ -46,7 +47,19 @@ type cutter interface {
 // lineCutter cuts behind line ends.
 type lineCutter struct{ last int }
 
-func (l *lineCutter) cut(b []byte, from int) int {
+func (l *lineCutter) cut(b []byte, from int, first bool) int {
+	if first {
+		// The last byte may be the half of a \r\n.
+		if i := bytes.IndexAny(b[from:max(len(b)-1, from)], "\r\n"); i >= 0 {
+			l.last = from + i + 1
+			if b[from+i] == '\r' && b[l.last] == '\n' {
+				l.last++
+			}
+		} else if n := len(b); n > from && b[n-1] == '\n' {
+			l.last = n
+		}
+		return l.last
+	}
 	if i := bytes.LastIndexByte(b[from:], '\n'); i >= 0 {
 		l.last = from + i + 1
 	} else if l.last == 0 && len(b) > 0 {
@@ -69,7 +82,7 @@ type csvCutter struct {
 	last   int
 }
 
-func (c *csvCutter) cut(b []byte, from int) int {
+func (c *csvCutter) cut(b []byte, from int, first bool) int {
 	r := c.rules
 	for i := from; i < len(b); i++ {
 		ch := b[i]
@@ -89,6 +102,9 @@ func (c *csvCutter) cut(b []byte, from int) int {
 			c.quoted = true
 		case ch == '\n':
 			c.last, c.begin = i+1, true
+			if first {
+				return c.last
+			}
 		case ch == r.sep[len(r.sep)-1]:
 			c.begin = true
 		case ch == ' ' || ch == '\t' || ch == '\r':
@@ -160,10 +176,12 @@ type jsonCutter struct {
 	array bool
 }
 
-func (j *jsonCutter) cut(b []byte, from int) int {
+func (j *jsonCutter) cut(b []byte, from int, first bool) int {
 	for i := from; i < len(b); i++ {
 		if j.lexer.step(b[i]) {
-			j.last, j.array = i+1, j.lexer.inArray
+			if j.last, j.array = i+1, j.lexer.inArray; first {
+				return j.last
+			}
 		}
 	}
 	return j.last
