@@ -58,6 +58,18 @@ func (a *asm) index(name string) uint32 {
 	panic("no import " + name)
 }
 
+// text puts a text into memory and gives the code that pushes its place and length.
+func (a *asm) text(s string) []byte {
+	at := uint32(atText)
+	for _, d := range a.data {
+		if d.at >= atText {
+			at = d.at + uint32(len(d.text))
+		}
+	}
+	a.data = append(a.data, asmData{at, s})
+	return cat(i32(at), i32(uint32(len(s))))
+}
+
 func (a *asm) call(name string) []byte { return append([]byte{0x10}, leb(uint64(a.index(name)))...) }
 
 // guest is a module with a manifest and the code of weir_call. The code may

@@ -48,8 +48,8 @@ type logLine struct {
 }
 
 // instantiate makes an instance that has run nothing but _initialize.
-func (u *unit) instantiate(ctx context.Context, conf map[string]string, limits Limits) (in *instance, err error) {
-	in = &instance{
+func (u *unit) instantiate(ctx context.Context, conf map[string]string, limits Limits) (_ *instance, err error) {
+	in := &instance{
 		limits: limits, conf: conf,
 		linear: &linear{limit: uint64(limits.MemoryBytes)},
 		random: newRandom("initialize", initSeed),
