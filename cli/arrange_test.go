@@ -49,12 +49,12 @@ func TestFlagsMayStandAnywhere(t *testing.T) {
 func TestUnknownFlagIsAnErrorThatNamesTheNearest(t *testing.T) {
 	app := newApp(strings.NewReader(""), io.Discard, io.Discard)
 	for line, want := range map[string]string{
-		"weir run --full-refresh-al":    "--full-refresh-all?",
+		"weir run --full-refresh-al":     "--full-refresh-all?",
 		"weir query SELECT --outptu=csv": "--output?",
-		"weir run --zzz":                "--help lists them",
-		"weir --zzz":                    "weir has no flag --zzz",
-		"weir graph --refresh a":        "weir graph has no flag --refresh",
-		"weir run -x":                   "has no flag -x",
+		"weir run --zzz":                 "--help lists them",
+		"weir --zzz":                     "weir has no flag --zzz",
+		"weir graph --refresh a":         "weir graph has no flag --refresh",
+		"weir run -x":                    "has no flag -x",
 	} {
 		_, err := arrange(app, strings.Fields(line))
 		if fault.CodeOf(err) != "UNKNOWN_FLAG" || !strings.Contains(err.Error(), want) {

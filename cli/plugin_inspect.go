@@ -70,7 +70,7 @@ type moduleLine struct {
 func limitsOf(l plugin.Limits) map[string]int64 {
 	return map[string]int64{
 		"module_bytes": l.ModuleBytes, "memory_bytes": l.MemoryBytes, "batch_rows": l.BatchRows, "output_bytes": l.OutputBytes,
-		"output_rows": l.OutputRows, "row_errors": l.RowErrors, "log_bytes": l.LogBytes, "message_bytes": l.MessageBytes,
+		"output_rows": l.OutputRows, "row_errors": l.RowErrors, "log_bytes": l.LogBytes,
 	}
 }
 
@@ -106,7 +106,7 @@ func writeModule(w io.Writer, l moduleLine) error {
 		fmt.Fprintf(&b, "%-9s %s\n", label, printable(name))
 	}
 	label := "limits"
-	for _, name := range []string{"module_bytes", "memory_bytes", "batch_rows", "output_bytes", "output_rows", "row_errors", "log_bytes", "message_bytes"} {
+	for _, name := range []string{"module_bytes", "memory_bytes", "batch_rows", "output_bytes", "output_rows", "row_errors", "log_bytes"} {
 		fmt.Fprintf(&b, "%-9s %s = %d\n", label, name, l.Limits[name])
 		label = ""
 	}

@@ -63,7 +63,7 @@ SELECT CAST(rate_date AS DATE) AS rate_date, quote.currency AS currency, CAST(qu
 FROM (SELECT "Date" AS rate_date, UNNEST([` + ecbQuotes(t, shared) + `]) AS quote FROM STREAM(bronze.ecb_rates))
 WHERE quote.rate <> 'N/A';
 
-CREATE OR REFRESH STREAMING TABLE silver.lines AS SELECT * FROM STREAM(vbap_typed);
+CREATE OR REFRESH STREAMING TABLE silver.lines TBLPROPERTIES ('weir.onRowError' = 'quarantine') AS SELECT * FROM STREAM(vbap_typed);
 `,
 	}
 	for name, text := range files {

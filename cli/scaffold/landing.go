@@ -58,7 +58,7 @@ func (o order) fileName() string {
 }
 
 // document gives the order as the shop writes it: one JSON object a file.
-// Every 23rd total is text that is no number, every 29th is negative.
+// Every 23rd total is text that is no number, every 29th order has an item without its number.
 func (o order) document() []byte {
 	n := o.number
 	var items []string
@@ -66,22 +66,22 @@ func (o order) document() []byte {
 	for i := range 1 + n%3 {
 		quantity, cents := 1+(n+i)%4, 499+(n*137+i*911)%9000
 		total += quantity * cents
-		items = append(items, fmt.Sprintf(`{"sku":"ZO%05d","quantity":%d,"unit_price":%s}`, 10000+(n*31+i*7)%500, quantity, amount(cents)))
+		sku := fmt.Sprintf(`"sku":"ZO%05d",`, 10000+(n*31+i*7)%500)
+		if n%29 == 3 && i == 0 {
+			sku = ""
+		}
+		items = append(items, fmt.Sprintf(`{%s"qty":%d,"price":%s}`, sku, quantity, amount(cents)))
 	}
 	totalText := amount(total)
-	switch {
-	case n%23 == 7:
+	if n%23 == 7 {
 		totalText = `"on request"`
-	case n%29 == 3:
-		totalText = "-" + totalText
 	}
 	gift := ""
 	if o.giftNote != "" {
 		gift = fmt.Sprintf(`,"gift_note":%q`, o.giftNote)
 	}
-	return fmt.Appendf(nil, `{"order_id":"W-%06d","order_ts":"%s","status":"%s","currency":"%s","total_amount":%s,"customer":{"id":"C-%04d","country":"%s"},"items":[%s]%s}`+"\n",
-		100000+n, o.placed.Format("2006-01-02T15:04:05Z"), pick(n, "paid", "paid", "shipped", "completed", "cancelled"), pick(n/2, "EUR", "USD", "GBP", "CHF", "JPY"),
-		totalText, n%37, pick(n, "DE", "AT", "CH", "US", "GB", "JP"), strings.Join(items, ","), gift)
+	return fmt.Appendf(nil, `{"order_id":"W-%06d","order_ts":"%s","customer_id":"C-%04d","currency":"%s","total_amount":%s,"items":[%s]%s}`+"\n",
+		100000+n, o.placed.Format("2006-01-02T15:04:05Z"), n%37, pick(n/2, "EUR", "USD", "GBP", "CHF", "JPY"), totalText, strings.Join(items, ","), gift)
 }
 
 func sapFile(below, table string, date time.Time) string {

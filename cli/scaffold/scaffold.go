@@ -78,21 +78,6 @@ func project(template, name string) (map[string][]byte, error) {
 	return out, nil
 }
 
-// addTree adds the files of a tree below a folder of the project.
-func addTree(out map[string][]byte, tree fs.FS, below string) error {
-	return fs.WalkDir(tree, ".", func(p string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
-		}
-		text, err := fs.ReadFile(tree, p)
-		if err != nil {
-			return err
-		}
-		out[path.Join(below, strings.TrimSuffix(p, ".tmpl"))] = text
-		return nil
-	})
-}
-
 func mustBeEmpty(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {

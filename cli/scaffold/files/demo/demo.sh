@@ -12,8 +12,10 @@ counts() {
     UNION ALL SELECT 'bronze.sap_vbak', count(*) FROM bronze.sap_vbak
     UNION ALL SELECT 'bronze.sap_vbap', count(*) FROM bronze.sap_vbap
     UNION ALL SELECT 'bronze.ecb_rates', count(*) FROM bronze.ecb_rates
-    UNION ALL SELECT 'silver.orders', count(*) FROM silver.orders
-    UNION ALL SELECT 'silver.orders_quarantine', count(*) FROM silver.orders_quarantine
+    UNION ALL SELECT 'silver.shop_order', count(*) FROM silver.shop_order
+    UNION ALL SELECT 'silver.shop_order_quarantine', count(*) FROM silver.shop_order_quarantine
+    UNION ALL SELECT 'silver.shop_order_line', count(*) FROM silver.shop_order_line
+    UNION ALL SELECT 'silver.shop_order_line_quarantine', count(*) FROM silver.shop_order_line_quarantine
     UNION ALL SELECT 'silver.ecb_rates', count(*) FROM silver.ecb_rates
     UNION ALL SELECT 'silver.sales_order_changes', count(*) FROM silver.sales_order_changes
     UNION ALL SELECT 'silver.sales_order_line_changes', count(*) FROM silver.sales_order_line_changes
@@ -33,14 +35,21 @@ weir run
 say "rows in each dataset"
 counts
 
-say "SAP order items, converted to euro"
-weir query 'SELECT order_id, line_number, net_amount_eur FROM silver.sales_order_line_changes ORDER BY order_id, line_number LIMIT 5'
+say "orders of the webshop, typed by plugins/webshop"
+weir query 'SELECT * FROM silver.shop_order ORDER BY order_id LIMIT 5'
+
+say "SAP order items, their amount converted to euro by plugins/sap"
+weir query 'SELECT order_id, line_number, net_amount_eur, change_type, change_seq FROM silver.sales_order_line_changes ORDER BY change_seq LIMIT 5'
 
 say "why rows are in quarantine"
-weir query "
-  SELECT 'silver.orders' AS dataset, array_to_string(_rule, ', ') AS rules, _code AS code, count(*) AS rows FROM silver.orders_quarantine GROUP BY ALL
-  UNION ALL SELECT 'silver.sales_order_line_changes', array_to_string(_rule, ', '), _code, count(*) FROM silver.sales_order_line_changes_quarantine GROUP BY ALL
-  ORDER BY ALL"
+quarantine() {
+  weir query "
+    SELECT 'silver.shop_order' AS dataset, array_to_string(_rule, ', ') AS rules, _code AS code, count(*) AS rows FROM silver.shop_order_quarantine GROUP BY ALL
+    UNION ALL SELECT 'silver.shop_order_line', array_to_string(_rule, ', '), _code, count(*) FROM silver.shop_order_line_quarantine GROUP BY ALL
+    UNION ALL SELECT 'silver.sales_order_line_changes', array_to_string(_rule, ', '), _code, count(*) FROM silver.sales_order_line_changes_quarantine GROUP BY ALL
+    ORDER BY ALL"
+}
+quarantine
 
 say "later: a late file, a file with a new column, a broken file, new rates and changes"
 (cd later && find . -type f | sort) | while read -r file; do
@@ -61,7 +70,7 @@ weir query 'SELECT order_id, gift_note FROM bronze.shop_order WHERE gift_note IS
 
 say "the broken document was kept, whole, in _rescued_data, and quarantined on the way to silver"
 weir query "SELECT left(_rescued_data, 60) || '…' AS rescued, parse_filename(_tech_source_file) AS file FROM bronze.shop_order WHERE order_id IS NULL"
-weir query "SELECT array_to_string(_rule, ', ') AS rules, _source AS source FROM silver.orders_quarantine WHERE _row NOT LIKE '%\"order_id\":\"%'"
+quarantine
 
 say "rows in each dataset (running this again adds none)"
 counts

@@ -1,14 +1,8 @@
 -- Silver: typed rows under names of ours. What breaks a rule is kept beside its
 -- table, in <table>_quarantine, with the rule and the place it came from.
 
--- The orders of the webshop: plugins/webshop turns each raw document into a typed row.
-CREATE OR REFRESH STREAMING TABLE silver.orders (
-  CONSTRAINT has_order_id   EXPECT (order_id IS NOT NULL)  ON VIOLATION QUARANTINE,
-  CONSTRAINT positive_total EXPECT (total_amount > 0)      ON VIOLATION QUARANTINE,
-  CONSTRAINT known_country  EXPECT (country IS NOT NULL)
-)
-COMMENT 'One row per webshop order'
-AS SELECT * FROM STREAM(orders_typed);
+-- silver.shop_order and silver.shop_order_line are declared by plugins/webshop,
+-- which turns each raw document into typed rows.
 
 -- The ECB's file is wide; here it has one row a currency and day.
 CREATE OR REFRESH STREAMING TABLE silver.ecb_rates
@@ -44,4 +38,5 @@ CREATE OR REFRESH STREAMING TABLE silver.sales_order_line_changes (
   CONSTRAINT has_key EXPECT (order_id IS NOT NULL AND line_number IS NOT NULL) ON VIOLATION FAIL UPDATE
 )
 COMMENT 'Changes of SAP sales order items, with their amount in euro'
+TBLPROPERTIES ('weir.onRowError' = 'quarantine')
 AS SELECT * FROM STREAM(vbap_typed);
