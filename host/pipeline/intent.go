@@ -53,24 +53,26 @@ func (u *update) intend(ctx context.Context) error {
 	for _, id := range pending.Datasets {
 		left[id] = true
 	}
+	asked := false
 	for _, d := range u.p.graph.order {
-		if u.chosen.run[d] && left[d.id] && !u.chosen.full[d] {
+		switch {
+		case u.chosen.full[d]:
+			left[d.id], asked = true, true
+		case u.chosen.run[d] && left[d.id]:
 			u.chosen.full[d] = true
 			u.result.Warnings = append(u.result.Warnings, "the full refresh of "+d.id+" that update "+pending.UpdateID+" did not begin is done now")
 		}
-		if u.chosen.full[d] {
-			left[d.id] = true
-		}
 	}
-	if len(left) == 0 {
-		return nil
-	}
-	u.intent = &refreshIntent{Format: 1, UpdateID: u.result.UpdateID}
+	u.intent = &refreshIntent{Format: 1, UpdateID: pending.UpdateID}
 	for _, d := range u.p.graph.order {
 		if left[d.id] {
 			u.intent.Datasets = append(u.intent.Datasets, d.id)
 		}
 	}
+	if !asked {
+		return nil // what is pending is on record already
+	}
+	u.intent.UpdateID = u.result.UpdateID
 	if err := u.writeIntent(ctx); err != nil {
 		return err
 	}
@@ -81,11 +83,8 @@ func (u *update) intend(ctx context.Context) error {
 // begun takes a full refresh off the record: its new generation exists, so any
 // later run goes on with it. u.mu is held.
 func (u *update) begun(ctx context.Context, d *dataset) error {
-	if u.intent == nil || !u.chosen.full[d] {
-		return nil
-	}
 	for i, id := range u.intent.Datasets {
-		if id == d.id {
+		if id == d.id && u.chosen.full[d] {
 			u.intent.Datasets = append(u.intent.Datasets[:i:i], u.intent.Datasets[i+1:]...)
 			return u.writeIntent(ctx)
 		}

@@ -17,7 +17,7 @@ type update struct {
 	opt    RunOptions
 	chosen *selection
 	log    *events.Log
-	intent *refreshIntent // nil when no full refresh is open
+	intent *refreshIntent // the full refreshes that are not begun
 
 	mu     sync.Mutex // guards result.Flows' entries and intent while flows run, and the observer
 	result *Result
