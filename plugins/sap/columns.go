@@ -5,46 +5,24 @@ import "github.com/weir-data/weir/sdk/go"
 // amounts reads NETWR in whichever type the feed delivers it: SAP amounts arrive as decimals, as
 // floats and as text. A float means the shortest decimal that stands for it.
 type amounts struct {
-	kind     weir.Kind
-	column   weir.Column
-	decimals weir.Decimals
-	floats   weir.Numbers[float64]
-	longs    weir.Numbers[int64]
-	ints     weir.Numbers[int32]
-	texts    weir.Strings
+	weir.Numerics
+	texts  weir.Strings
+	isText bool
 }
 
 func amountsOf(c weir.Column) amounts {
-	a := amounts{kind: c.Type().Kind, column: c}
-	switch a.kind {
-	case weir.KindFloat64:
-		a.floats = c.Float64()
-	case weir.KindString, weir.KindLargeString:
-		a.kind, a.texts = weir.KindString, c.String()
-	case weir.KindInt64:
-		a.longs = c.Int64()
-	case weir.KindInt32:
-		a.ints = c.Int32()
-	default:
-		a.decimals = c.Decimal128()
+	a := amounts{Numerics: c.Numeric()}
+	if k := c.Type().Kind; k == weir.KindString || k == weir.KindLargeString {
+		a.texts, a.isText = c.String(), true
 	}
 	return a
 }
 
-func (a *amounts) null(i int) bool { return a.column.Null(i) }
-
 func (a *amounts) at(i int) (d weir.Decimal128, scale int, ok bool) {
-	switch a.kind {
-	case weir.KindFloat64:
-		return weir.ScanFloat64(a.floats.At(i))
-	case weir.KindString:
+	if a.isText {
 		return scanAmount(a.texts.At(i))
-	case weir.KindInt64:
-		return weir.DecimalFromInt64(a.longs.At(i)), 0, true
-	case weir.KindInt32:
-		return weir.DecimalFromInt64(int64(a.ints.At(i))), 0, true
 	}
-	return a.decimals.At(i), a.decimals.Scale, true
+	return a.At(i)
 }
 
 // scanAmount reads an amount as SAP writes it: padded with spaces, a minus behind. A decimal comma or

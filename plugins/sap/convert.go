@@ -51,7 +51,7 @@ func convertBatch(b *weir.Batch, rates *rateTable, maxAge int32, eur *weir.Decim
 	currencies := b.Column("WAERK").String()
 	dst := eur.Extend(b.Len())
 	for i := range dst {
-		if amounts.null(i) {
+		if amounts.Null(i) {
 			eur.SetNull(i)
 			continue
 		}

@@ -150,7 +150,7 @@ func (t *rateTable) add(b *weir.Batch) {
 	var currentKey uint64
 	for i := range b.Len() {
 		day, ok := days.at(i)
-		if !ok || currencies.Null(i) || values.null(i) {
+		if !ok || currencies.Null(i) || values.Null(i) {
 			continue
 		}
 		key, ok := packed(currencies.Bytes(i))

@@ -133,8 +133,8 @@ func (b *fixedBuilder) check(path string) error {
 	limit := pow10[min(b.typ.Precision, len(pow10)-1)]
 	for i, v := range viewOf[Decimal128](b.data, b.Len()) {
 		if m, _ := v.magnitude(); !m.less(limit) && !bitmap(b.bits).nullWithin(i) {
-			return errorf("[NUMERIC_VALUE_OUT_OF_RANGE] column ", path, ": ", v.Text(b.typ.Scale),
-				" does not fit ", b.typ.String())
+			return errorf("[NUMERIC_VALUE_OUT_OF_RANGE] output column ", path, ": row ", itoa(int64(i)),
+				" of the batch does not fit ", b.typ.String())
 		}
 	}
 	return nil

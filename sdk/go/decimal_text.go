@@ -216,8 +216,13 @@ func ScanFloat64(f float64) (d Decimal128, scale int, ok bool) {
 	if d, scale, ok = shortFloat(f); ok {
 		return d, scale, true
 	}
+	return scanFloat(f, 64)
+}
+
+// scanFloat reads the shortest text that stands for f among the floats of a size in bits.
+func scanFloat(f float64, bits int) (d Decimal128, scale int, ok bool) {
 	var buf [32]byte
-	text := strconv.AppendFloat(buf[:0], f, 'e', -1, 64)
+	text := strconv.AppendFloat(buf[:0], f, 'e', -1, bits)
 	n, ok := scanNumber(unsafe.String(&text[0], len(text)))
 	if !ok {
 		return d, 0, false

@@ -16,7 +16,7 @@
 //		in, out := c.Input(0), c.Output()
 //		for in.Next() {
 //			b := in.Batch()
-//			currency, to := b.String("currency"), out.Column("currency").String()
+//			currency, to := b.Column("currency").String(), out.Column("currency").String()
 //			for i := range b.Len() {
 //				to.Append(strings.ToUpper(currency.At(i)))
 //			}
@@ -27,7 +27,7 @@
 //		return in.Err()
 //	}
 //
-// It reads the received bytes in place: a view (String, Int64, Decimal128, …) is valid until the next
+// It reads the received bytes in place: a view (Strings, Numbers, Decimals, …) is valid until the next
 // call of Next, and costs no copy. It imports neither fmt nor encoding/json nor anything that
 // reflects, so that a module stays under 2.5 MB and TinyGo can compile it.
 //

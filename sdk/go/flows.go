@@ -176,6 +176,7 @@ func (r *registry) checkReferences() {
 	}
 }
 
+//go:noinline
 func (f *flow) flowName() string {
 	if f.name == "" {
 		return f.target

@@ -1,6 +1,8 @@
 package weir
 
 // appendJSONString writes text as a JSON string. Bytes that are no UTF-8 become U+FFFD.
+//
+//go:noinline
 func appendJSONString(b []byte, s string) []byte {
 	const hex = "0123456789abcdef"
 	b = append(b, '"')

@@ -23,6 +23,7 @@ func errorf(parts ...string) error {
 	return Error(b)
 }
 
+//go:noinline
 func appendInt(b []byte, v int64) []byte {
 	if v < 0 {
 		b = append(b, '-')
@@ -44,8 +45,10 @@ func appendUint(b []byte, v uint64) []byte {
 	}
 }
 
+//go:noinline
 func itoa(v int64) string { return string(appendInt(nil, v)) }
 
+//go:noinline
 func lower(s string) string {
 	for i := range len(s) {
 		if s[i] >= 'A' && s[i] <= 'Z' {

@@ -29,6 +29,8 @@ func (b *Builder) room(n int) {
 }
 
 // align pads so that, once extra more bytes are written, the position is a multiple of size.
+//
+//go:noinline
 func (b *Builder) align(size, extra int) {
 	if size > b.minAlign {
 		b.minAlign = size
@@ -41,6 +43,7 @@ func (b *Builder) align(size, extra int) {
 	}
 }
 
+//go:noinline
 func (b *Builder) push(v uint64, size int) {
 	b.align(size, 0)
 	b.head -= size
@@ -49,12 +52,15 @@ func (b *Builder) push(v uint64, size int) {
 	}
 }
 
+//go:noinline
 func (b *Builder) pushOffset(target int) {
 	b.align(4, 0)
 	b.push(uint64(b.offset()+4-target), 4)
 }
 
 // Start opens a table of n fields. Strings, vectors and tables it refers to must exist already.
+//
+//go:noinline
 func (b *Builder) Start(n int) {
 	b.fields = b.fields[:0]
 	for range n {
@@ -64,12 +70,16 @@ func (b *Builder) Start(n int) {
 }
 
 // Scalar sets field i to a number of size bytes, written even if it is the default.
+//
+//go:noinline
 func (b *Builder) Scalar(i int, v uint64, size int) {
 	b.push(v, size)
 	b.fields[i] = b.offset()
 }
 
 // Bool sets field i.
+//
+//go:noinline
 func (b *Builder) Bool(i int, v bool) {
 	if v {
 		b.Scalar(i, 1, 1)
@@ -77,6 +87,8 @@ func (b *Builder) Bool(i int, v bool) {
 }
 
 // Ref sets field i to a string, vector or table written before; 0 leaves it unset.
+//
+//go:noinline
 func (b *Builder) Ref(i, target int) {
 	if target == 0 {
 		return
@@ -86,6 +98,8 @@ func (b *Builder) Ref(i, target int) {
 }
 
 // End closes the table and gives its offset.
+//
+//go:noinline
 func (b *Builder) End() int {
 	b.push(0, 4) // place of the distance to the vtable
 	table := b.offset()

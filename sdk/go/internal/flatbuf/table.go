@@ -15,6 +15,8 @@ func Root(buf []byte) Table {
 func (t Table) Ok() bool { return t.buf != nil }
 
 // field gives the position of field i, or 0 when it has its default value.
+//
+//go:noinline
 func (t Table) field(i int) int {
 	if t.buf == nil {
 		return 0
@@ -38,6 +40,8 @@ func (t Table) Bool(i int) bool {
 }
 
 // Byte reads a ubyte field whose default is 0.
+//
+//go:noinline
 func (t Table) Byte(i int) byte {
 	if p := t.field(i); p != 0 {
 		return t.buf[p]
@@ -46,6 +50,8 @@ func (t Table) Byte(i int) byte {
 }
 
 // Int16 reads a short field.
+//
+//go:noinline
 func (t Table) Int16(i int, def int16) int16 {
 	if p := t.field(i); p != 0 {
 		return int16(U16(t.buf[p:]))
@@ -54,6 +60,8 @@ func (t Table) Int16(i int, def int16) int16 {
 }
 
 // Int32 reads an int field.
+//
+//go:noinline
 func (t Table) Int32(i int, def int32) int32 {
 	if p := t.field(i); p != 0 {
 		return int32(U32(t.buf[p:]))
@@ -62,6 +70,8 @@ func (t Table) Int32(i int, def int32) int32 {
 }
 
 // Int64 reads a long field whose default is 0.
+//
+//go:noinline
 func (t Table) Int64(i int) int64 {
 	if p := t.field(i); p != 0 {
 		return int64(U64(t.buf[p:]))
@@ -70,6 +80,8 @@ func (t Table) Int64(i int) int64 {
 }
 
 // Table reads a field that is a table (or a union of tables).
+//
+//go:noinline
 func (t Table) Table(i int) Table {
 	p := t.field(i)
 	if p == 0 {
@@ -110,12 +122,16 @@ type Vector struct {
 func (v Vector) Len() int { return v.n }
 
 // Table reads element i of a vector of tables.
+//
+//go:noinline
 func (v Vector) Table(i int) Table {
 	p := v.pos + 4*i
 	return Table{v.buf, p + int(U32(v.buf[p:]))}
 }
 
 // Pair reads element i of a vector of structs of two longs (Arrow's FieldNode and Buffer).
+//
+//go:noinline
 func (v Vector) Pair(i int) (a, b int64) {
 	p := v.buf[v.pos+16*i:]
 	return int64(U64(p)), int64(U64(p[8:]))
