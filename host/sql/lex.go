@@ -2,6 +2,7 @@ package sql
 
 import (
 	"strings"
+	"unicode/utf8"
 
 	"github.com/weir-data/weir/host/fault"
 )
@@ -26,6 +27,9 @@ type token struct {
 // just enough to tell text inside quotes and comments from text outside; the
 // rest of the grammar is DuckDB's.
 func lex(src string) ([]token, error) {
+	if err := readable(src); err != nil {
+		return nil, err
+	}
 	var toks []token
 	for i := 0; i < len(src); {
 		start, c := i, src[i]
@@ -82,6 +86,19 @@ func lex(src string) ([]token, error) {
 		}
 	}
 	return toks, nil
+}
+
+// readable refuses bytes that no SQL has and DuckDB's parser does not take.
+func readable(src string) error {
+	for i, r := range src {
+		if r == 0 {
+			return &lexError{i, "the text has a NUL character"}
+		}
+		if r == utf8.RuneError && !strings.HasPrefix(src[i:], "\uFFFD") {
+			return &lexError{i, "the text is not UTF-8"}
+		}
+	}
+	return nil
 }
 
 // symbolLength keeps the operators together that the callers look for.

@@ -575,7 +575,7 @@ func (p *parser) properties() (map[string]string, error) {
 }
 
 func (p *parser) propertyKey() (string, error) {
-	if !p.done() && p.toks[p.pos].kind != word {
+	if s := p.peek(0); s != "" && (s[0] == '\'' || s[0] == '"') {
 		return p.stringValue("the name of a property")
 	}
 	key, err := p.identifier("the name of a property")
