@@ -216,12 +216,11 @@ func (k check) twice(ctx context.Context, m *plugin.Module, f abi.Function) erro
 	first, firstErr := k.call(ctx, m, f, inputs, k.rows)
 	second, secondErr := k.call(ctx, m, f, inputs, k.rows)
 	switch {
-	case firstErr != nil && fault.CodeOf(firstErr) != plugin.CodeFailed:
-		line.Result, line.Code, line.Detail = "failed", fault.CodeOf(firstErr), firstErr.Error()
 	case fmt.Sprint(firstErr) != fmt.Sprint(secondErr) || first.text != second.text:
 		line.Result, line.Code, line.Detail = "failed", "PLUGIN_NOT_DETERMINISTIC", "two fresh instances gave different results for the same rows: "+first.differs(second)
 	case firstErr != nil:
-		line.Detail = "both runs failed alike on made-up rows: " + firstErr.Error()
+		// A row that a function cannot take is a row error, not the end of the flow.
+		line.Result, line.Code, line.Detail = "failed", fault.CodeOf(firstErr), firstErr.Error()
 	default:
 		line.Detail = fmt.Sprintf("%d rows in, %d out, %d row errors, twice the same", k.rows, first.rows, first.rowErrors)
 	}

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// pluginDir builds every plugin of the repository and every one below
-// testdata/plugins, once, and gives the folder of the modules.
+// pluginDir builds every plugin of the repository, its fixtures and every one
+// below testdata/plugins, once, and gives the folder of the modules.
 func pluginDir(t testing.TB) string {
 	t.Helper()
 	root := repoRoot(t)
@@ -31,7 +31,7 @@ func buildPlugins(root, out string) error {
 	if err := os.MkdirAll(out, 0o755); err != nil {
 		return err
 	}
-	for _, pattern := range []string{"plugins/*/main.go", "testscripts/testdata/plugins/*/main.go"} {
+	for _, pattern := range []string{"plugins/*/main.go", "plugins/fixtures/*/main.go", "testscripts/testdata/plugins/*/main.go"} {
 		mains, err := filepath.Glob(filepath.Join(root, pattern))
 		if err != nil {
 			return err

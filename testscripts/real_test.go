@@ -8,21 +8,17 @@ import (
 	"testing"
 )
 
-// realCurrencies replace the euro of the real orders, by order_id modulo
-// twelve: the euro itself, one without decimals (JPY), one that does not exist
-// (XTS), and one whose rates ended years before the orders (EEK).
-var realCurrencies = []string{"EUR", "USD", "JPY", "GBP", "CHF", "XTS", "PLN", "HUF", "EEK", "TRY", "CNY", "SEK"}
-
 // covers A10 A23
 //
 // TestRealOrdersAndRates runs 4,675 real order documents and the ECB's whole
-// history through bronze, plugins/sap and silver. Every document is accounted
-// for, and every amount equals a computation in SQL over whole numbers.
+// history through bronze, plugins/sap and silver. All orders are in euro, so the
+// fixture currencymix gives each another currency by its number, among them one
+// that does not exist; some are moved to days past the last rate. Every document
+// is accounted for, and every amount equals a computation in SQL over whole numbers.
 func TestRealOrdersAndRates(t *testing.T) {
 	shared := sharedDir(t)
 	dir := t.TempDir()
 	const documents = 4675
-	list := "'" + strings.Join(realCurrencies, "', '") + "'"
 	files := map[string]string{
 		"weir.yaml": `name: real
 catalog: dev
@@ -30,12 +26,15 @@ schema: bronze
 storage: ./lake
 configuration:
   sap.vbak_source: ""
-  sap.vbap_source: bronze.order_items
+  currencymix.source: bronze.order_items
+  sap.vbap_source: sap_vbap_mixed
 libraries:
   - glob: {include: sql/**}
 plugins:
   - path: ` + filepath.Join(pluginDir(t), "sap.wasm") + `
     grants: {conf: [sap.*]}
+  - path: ` + filepath.Join(pluginDir(t), "currencymix.wasm") + `
+    grants: {conf: [currencymix.*]}
 `,
 		"sql/bronze.sql": `
 CREATE OR REFRESH STREAMING TABLE bronze.orders AS
@@ -51,8 +50,7 @@ SELECT
   CAST(order_id AS STRING)                       AS VBELN,
   '000010'                                       AS POSNR,
   CAST(taxful_total_price AS DECIMAL(18,2))      AS NETWR,
-  [` + list + `][CAST(order_id % 12 AS INT) + 1] AS WAERK,
-  CAST(left(CAST(order_date AS STRING), 10) AS DATE) AS ERDAT,
+  CASE WHEN order_id % 97 = 3 THEN DATE '2026-06-01' ELSE CAST(left(CAST(order_date AS STRING), 10) AS DATE) END AS ERDAT,
   'I'                                            AS change_type,
   order_id                                       AS change_seq
 FROM STREAM(bronze.orders);
@@ -63,6 +61,7 @@ SELECT CAST(rate_date AS DATE) AS rate_date, quote.currency AS currency, CAST(qu
 FROM (SELECT "Date" AS rate_date, UNNEST([` + ecbQuotes(t, shared) + `]) AS quote FROM STREAM(bronze.ecb_rates))
 WHERE quote.rate <> 'N/A';
 
+CREATE OR REFRESH STREAMING TABLE silver.mixed AS SELECT * FROM STREAM(sap_vbap_mixed);
 CREATE OR REFRESH STREAMING TABLE silver.lines TBLPROPERTIES ('weir.onRowError' = 'quarantine') AS SELECT * FROM STREAM(vbap_typed);
 `,
 	}
@@ -86,10 +85,12 @@ CREATE OR REFRESH STREAMING TABLE silver.lines TBLPROPERTIES ('weir.onRowError' 
 	expect("documents in bronze", "SELECT count(*) FROM bronze.orders", fmt.Sprint(documents))
 	expect("documents with rescued data", "SELECT count(*) FROM bronze.orders WHERE _rescued_data IS NOT NULL", "0")
 	expect("items converted or quarantined", "SELECT (SELECT count(*) FROM silver.lines) + (SELECT count(*) FROM silver.lines_quarantine)", fmt.Sprint(documents))
-	expect("items of the currency that does not exist",
-		"SELECT (SELECT count(*) FROM bronze.order_items WHERE WAERK = 'XTS') = (SELECT count(*) FROM silver.lines_quarantine WHERE _code = 'UNKNOWN_CURRENCY')", "true")
-	expect("items of the currency whose rates are too old",
-		"SELECT (SELECT count(*) FROM bronze.order_items WHERE WAERK = 'EEK') = (SELECT count(*) FROM silver.lines_quarantine WHERE _code = 'RATE_TOO_OLD')", "true")
+	expect("orders of twelve currencies", "SELECT count(DISTINCT WAERK) FROM silver.mixed", "12")
+	expect("items of the currency that does not exist are in quarantine",
+		"SELECT (SELECT count(*) FROM silver.mixed WHERE WAERK = 'XXX') - (SELECT count(*) FROM silver.lines_quarantine WHERE _code = 'UNKNOWN_CURRENCY')", "0")
+	expect("items past the last rate are in quarantine",
+		"SELECT (SELECT count(*) FROM silver.mixed WHERE ERDAT > DATE '2026-05-01' AND WAERK NOT IN ('EUR', 'XXX')) - (SELECT count(*) FROM silver.lines_quarantine WHERE _code = 'RATE_TOO_OLD')", "0")
+	expect("some of both", "SELECT count(DISTINCT _code) FROM silver.lines_quarantine", "2")
 	expect("no other reason", "SELECT count(*) FROM silver.lines_quarantine WHERE _code NOT IN ('UNKNOWN_CURRENCY', 'RATE_TOO_OLD')", "0")
 	expect("days of rates", "SELECT count(DISTINCT rate_date) > 6000 FROM silver.ecb_rates", "true")
 
@@ -98,15 +99,15 @@ CREATE OR REFRESH STREAMING TABLE silver.lines TBLPROPERTIES ('weir.onRowError' 
 WITH rated AS (
   SELECT i.VBELN, CAST(i.NETWR * 100 AS HUGEINT) AS cents, CAST(r.rate * 1000000 AS HUGEINT) AS micros,
          row_number() OVER (PARTITION BY i.VBELN ORDER BY r.rate_date DESC) AS nth
-  FROM bronze.order_items i JOIN silver.ecb_rates r ON r.currency = i.WAERK AND r.rate_date <= i.ERDAT
+  FROM silver.mixed i JOIN silver.ecb_rates r ON r.currency = i.WAERK AND r.rate_date <= i.ERDAT
 ), expected AS (
   SELECT VBELN, CAST(sign(cents) AS HUGEINT) * ((2 * abs(cents) * 1000000 + micros) // (2 * micros)) AS cents FROM rated WHERE nth = 1
   UNION ALL
-  SELECT VBELN, CAST(NETWR * 100 AS HUGEINT) FROM bronze.order_items WHERE WAERK = 'EUR'
+  SELECT VBELN, CAST(NETWR * 100 AS HUGEINT) FROM silver.mixed WHERE WAERK = 'EUR'
 )
 SELECT count(*) FILTER (WHERE e.cents IS NULL OR CAST(l.net_amount_eur * 100 AS HUGEINT) <> e.cents) || ' of ' || count(*)
 FROM silver.lines l LEFT JOIN expected e ON e.VBELN = l.order_id`,
-		fmt.Sprintf("0 of %s", query(t, dir, "SELECT count(*) FROM bronze.order_items WHERE WAERK NOT IN ('XTS', 'EEK')")))
+		fmt.Sprintf("0 of %s", query(t, dir, "SELECT count(*) FROM silver.mixed WHERE WAERK = 'EUR' OR (WAERK <> 'XXX' AND ERDAT < DATE '2026-05-01')")))
 
 	mustRun(t, dir, "run")
 	expect("documents after a second run", "SELECT count(*) FROM bronze.orders", fmt.Sprint(documents))
