@@ -209,6 +209,7 @@ type csvDecoder struct {
 	decoder
 	csvScan
 	file    *source
+	opened  int // value of taken when targets was made: their shapes are part of the news
 	targets []csvTarget
 	order   []*column // data columns by position, for declared schemas without a header
 }
@@ -217,12 +218,14 @@ type csvDecoder struct {
 type csvTarget struct {
 	col  *column
 	name string
-	sh   *shape // of a new column
+	// fresh columns are not in the schema and could be; sh is what was seen of one.
+	fresh bool
+	sh    *shape
 }
 
 // open finds the columns of a file's values.
 func (d *csvDecoder) open(ch *chunk) {
-	d.file = ch.file
+	d.file, d.opened = ch.file, d.taken
 	d.targets = d.targets[:0]
 	for i, name := range ch.file.header {
 		t := csvTarget{name: name}
@@ -231,14 +234,10 @@ func (d *csvDecoder) open(ch *chunk) {
 		} else if f, ok := d.root.folded[strings.ToLower(name)]; ok && !d.c.caseSensitive {
 			t.col = d.root.fields[f]
 		} else if !ok && d.evolve && d.src.unusable(name) == "" && d.byName[strings.ToLower(name)] == nil {
-			t.sh = d.newShape(nil).child([]byte(name))
-			at := firstSeen{true, ch.file.index, int64(i)}
-			if at.before(t.sh.at) {
-				t.sh.at = at
-			}
-			// A nameless column counts once it has a value, a named one at once.
+			// A named column counts at once, a nameless one when it has a value.
+			t.fresh = true
 			if name != nameless(i) {
-				t.sh.kinds |= sawNull
+				d.newColumn(ch, i, &t).kinds |= sawNull
 				d.foundNew(ch, 1, t.sh)
 			}
 		}
@@ -262,11 +261,22 @@ func (d *csvDecoder) open(ch *chunk) {
 	}
 }
 
+// newColumn gives the shape of the i-th column of a file, which is new.
+func (d *csvDecoder) newColumn(ch *chunk, i int, t *csvTarget) *shape {
+	if t.sh == nil {
+		t.sh = d.newShape(nil).child([]byte(t.name))
+		if at := (firstSeen{true, ch.file.index, int64(i)}); at.before(t.sh.at) {
+			t.sh.at = at
+		}
+	}
+	return t.sh
+}
+
 // decode reads a chunk; full is called when the columns hold a batch.
 func (d *csvDecoder) decode(ch *chunk, full func() error) error {
 	d.b, d.end, d.rules, d.multi = ch.data, ch.n, &d.c.csv, d.c.multiLine
 	d.ends = lineEnds{}
-	if d.file != ch.file {
+	if d.file != ch.file || d.opened != d.taken {
 		d.open(ch)
 	}
 	d.begin(ch)
@@ -353,8 +363,8 @@ func (d *csvDecoder) row(ch *chunk, line int64) string {
 			}
 			continue
 		}
-		if t.sh != nil {
-			d.c.shapeText(v, t.sh)
+		if t.fresh {
+			d.c.shapeText(v, d.newColumn(ch, i, t))
 			d.foundNew(ch, line, t.sh)
 		}
 		if d.samePart(t.name, v) {

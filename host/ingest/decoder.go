@@ -36,6 +36,7 @@ type decoder struct {
 	// fresh says that a new column was found for sure: the output will be thrown away.
 	fresh *atomic.Bool
 	news  news
+	taken int // how often news was handed over
 }
 
 // news is what a reader found that the schema lacks.
@@ -262,6 +263,14 @@ func (d *decoder) newShape(c *column) *shape {
 		d.news.below[path] = sh
 	}
 	return sh
+}
+
+// takeNews hands over what was new.
+func (d *decoder) takeNews() news {
+	n := d.news
+	d.news = news{below: map[string]*shape{}}
+	d.taken++
+	return n
 }
 
 // foundNew notes where a new column was.

@@ -35,16 +35,26 @@ func parsePattern(option, format string) (*pattern, error) {
 		c := format[i]
 		switch {
 		case c == '\'':
-			end := strings.IndexByte(format[i+1:], '\'')
-			if end < 0 {
+			// A quote in a quoted text, and one that stands for itself, is written twice.
+			var lit strings.Builder
+			end := i + 1
+			for ; end < len(format); end++ {
+				if format[end] == '\'' {
+					if end+1 == len(format) || format[end+1] != '\'' || end == i+1 {
+						break
+					}
+					end++
+				}
+				lit.WriteByte(format[end])
+			}
+			if end == len(format) {
 				return nil, bad("a quote has no end")
 			}
-			lit := format[i+1 : i+1+end]
-			if lit == "" {
-				lit = "'"
+			if lit.Len() == 0 {
+				lit.WriteByte('\'')
 			}
-			add(patternPart{lit: lit})
-			i += end + 2
+			add(patternPart{lit: lit.String()})
+			i = end + 1
 		case c == '[':
 			stack = append(stack, nil)
 			i++

@@ -417,8 +417,7 @@ func (r *Reader) finish(d *decoder, j *job, emit func() error) error {
 		return err
 	}
 	if d.news.first.set {
-		n := d.news
-		d.news = news{below: map[string]*shape{}}
+		n := d.takeNews()
 		j.send(r.ctx, result{news: &n})
 	}
 	return nil

@@ -174,7 +174,7 @@ func (r resolver) fields(sh *shape) []arrow.Field {
 	var out []arrow.Field
 	below := resolver{dropAllNull: r.dropAllNull} // hidden names matter at the top only
 	for _, name := range names {
-		if best[strings.ToLower(name)] != name {
+		if name == "" || best[strings.ToLower(name)] != name {
 			continue
 		}
 		if dt := below.dataType(sh.fields[name]); dt != nil {
