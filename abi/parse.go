@@ -78,11 +78,14 @@ func parseFunction(path string, n *node) (Function, error) {
 		}
 	}
 	f.Output = parseColumns(o, "output")
-	o.list("outputs", func(path string, item *node) error {
+	found := o.list("outputs", func(path string, item *node) error {
 		oo := item.object(path)
 		f.Outputs = append(f.Outputs, Output{Dataset: oo.name("dataset"), Mode: oo.choice("mode", "", OutputAppend, OutputMerge), Keys: oo.names("keys")})
 		return oo.end()
 	})
+	if found && f.Outputs == nil {
+		o.refuse("outputs", "is empty")
+	}
 	return f, o.end()
 }
 
