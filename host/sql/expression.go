@@ -56,6 +56,7 @@ func (r *rewriter) expr(n node, ctx place) error {
 		if s, ok := constantText(n); ok && (strings.Contains(s, clockText) || strings.Contains(s, numberPrefix)) {
 			return r.reserved(n, s)
 		}
+		keepDouble(n)
 		return nil
 	case "FUNCTION":
 		return r.function(n, ctx)
@@ -105,6 +106,24 @@ func (r *rewriter) expr(n node, ctx place) error {
 		return r.refuse(n, "a parameter has no value here").WithHint("Use ${key} for a value of the configuration")
 	}
 	return r.unknownKind(n)
+}
+
+// keepDouble writes 2e0 as a cast: printed as 2.0 it would come back a DECIMAL.
+func keepDouble(n node) {
+	value := n.child("value")
+	if value.child("type").str("id") != "DOUBLE" || value.flag("is_null") {
+		return
+	}
+	text := ""
+	switch v := value["value"].(type) {
+	case json.Number:
+		text = string(v)
+	case string:
+		text = v
+	default:
+		return
+	}
+	n.become(castNode(textConstant(text), "DOUBLE"))
 }
 
 // children rewrites the expressions under the keys: nodes, lists of nodes, and

@@ -131,7 +131,7 @@ func (r *rewriter) nameUnnamed() error {
 // defineInputs puts the inputs the query reads in front as CTEs. A reader can
 // be read once, so an input that is scanned more often is materialized.
 func (r *rewriter) defineInputs(top node) {
-	var defs []any
+	defs := []any{}
 	for _, in := range r.inputs {
 		if in.uses == 0 {
 			continue
@@ -175,7 +175,7 @@ func (p *planner) bind(text string, schemas map[string]*arrow.Schema, r *rewrite
 		defer s.close()
 		text = s.named(text, placeName(in.index))
 	}
-	return p.conn.prepare(withClock(text, p.q.Clock))
+	return p.conn.prepare(withClock(text, p.q.Clock), p.q.Stream == "")
 }
 
 // withClock puts the batch timestamp into a text.

@@ -27,8 +27,8 @@ type prepared struct {
 	types []outType
 }
 
-// prepare binds a text; the error is DuckDB's message.
-func (c *connection) prepare(text string) (*prepared, error) {
+// prepare binds a text; wide is canonical's. The error is DuckDB's message.
+func (c *connection) prepare(text string, wide bool) (*prepared, error) {
 	p := &prepared{}
 	if mapping.Prepare(c.conn, text, &p.stmt) == mapping.StateError {
 		err := errors.New(mapping.PrepareError(p.stmt))
@@ -38,7 +38,7 @@ func (c *connection) prepare(text string) (*prepared, error) {
 	for i := range mapping.PreparedStatementColumnCount(p.stmt) {
 		p.names = append(p.names, mapping.PreparedStatementColumnName(p.stmt, i))
 		t := mapping.PreparedStatementColumnLogicalType(p.stmt, i)
-		p.types = append(p.types, canonical(t, false))
+		p.types = append(p.types, canonical(t, wide))
 		mapping.DestroyLogicalType(&t)
 	}
 	return p, nil
@@ -48,10 +48,10 @@ func (p *prepared) close() { mapping.DestroyPrepare(&p.stmt) }
 
 // typeOf names the type of column i.
 func (p *prepared) typeOf(i int) string {
-	if t := p.types[i]; t.refused == "" {
+	if t := p.types[i]; t.sql != "" {
 		return t.sql
 	}
-	return "NULL"
+	return "of a type of its own"
 }
 
 // start runs a plan.
@@ -99,7 +99,7 @@ func (r *result) open(clock time.Time, inputs map[string]array.RecordReader) err
 		text = s.named(text, in.place)
 	}
 	var err error
-	if r.stmt, err = r.conn.prepare(withClock(text, clock)); err != nil {
+	if r.stmt, err = r.conn.prepare(withClock(text, clock), false); err != nil {
 		return r.failed(err.Error())
 	}
 	if bindings.ExecutePreparedStreaming(r.stmt.stmt, &r.res) == mapping.StateError {

@@ -19,6 +19,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
 	"github.com/duckdb/duckdb-go/v2/arrowmapping"
 	"github.com/duckdb/duckdb-go/v2/mapping"
 
@@ -295,7 +296,10 @@ func (s *scan) project(rec arrow.RecordBatch) arrow.RecordBatch {
 
 // fill makes the chunk's vectors refer to the batch's buffers.
 func (s *scan) fill(out mapping.DataChunk, n int64) error {
-	part := s.batch.NewSlice(s.offset, s.offset+n)
+	part, err := window(s.batch, s.offset, n)
+	if err != nil {
+		return err
+	}
 	defer part.Release()
 	chunk, err := convert(s.side.conn, part, s.converted)
 	if err != nil {
@@ -311,6 +315,31 @@ func (s *scan) fill(out mapping.DataChunk, n int64) error {
 		from++
 	}
 	return nil
+}
+
+// window gives n rows of a batch. Nested columns are copied: DuckDB loses its
+// way in the offsets of their children.
+func window(rec arrow.RecordBatch, offset, n int64) (arrow.RecordBatch, error) {
+	part := rec.NewSlice(offset, offset+n)
+	cols := make([]arrow.Array, part.NumCols())
+	copied := false
+	for i, c := range part.Columns() {
+		cols[i] = c
+		if _, nested := c.DataType().(arrow.NestedType); nested {
+			whole, err := array.Concatenate([]arrow.Array{c}, memory.DefaultAllocator)
+			if err != nil {
+				part.Release()
+				return nil, fault.Wrap(err, "INTERNAL_ERROR", "column %s cannot be copied", rec.ColumnName(i))
+			}
+			defer whole.Release()
+			cols[i], copied = whole, true
+		}
+	}
+	if !copied {
+		return part, nil
+	}
+	defer part.Release()
+	return array.NewRecordBatch(rec.Schema(), cols, n), nil
 }
 
 func convertSchema(conn mapping.Connection, schema *arrow.Schema) (arrowmapping.ArrowConvertedSchema, error) {

@@ -82,7 +82,9 @@ func canonical(t mapping.LogicalType, wide bool) outType {
 	case mapping.TypeMap:
 		return canonicalMap(t, wide)
 	}
-	return refused("%s has no type in a table: CAST it to one, such as STRING", typeName(t))
+	out := refused("%s has no type in a table: CAST it to one, such as STRING", typeName(t))
+	out.sql = typeName(t)
+	return out
 }
 
 func canonicalList(t mapping.LogicalType, wide bool) outType {
@@ -147,7 +149,7 @@ func typeName(t mapping.LogicalType) string {
 	if name, ok := names[mapping.GetTypeId(t)]; ok {
 		return name
 	}
-	return "the type of the column"
+	return "this type"
 }
 
 // retype gives the array with the canonical type; the layout is the same.

@@ -1,0 +1,528 @@
+package sql
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+
+	"github.com/weir-data/weir/host/fault"
+	"github.com/weir-data/weir/host/relation"
+)
+
+// covers A98, B4
+func TestExpectationsMarkRowsInOneColumn(t *testing.T) {
+	e := openEngine(t)
+	in := stream(t, table(t, "id INT, qty INT", `[{"id":1,"qty":5},{"id":2,"qty":null},{"id":null,"qty":-1}]`), "/f")
+	q := Query{
+		Text: "SELECT id AS k, qty * 2 AS q FROM t", Stream: "t",
+		Expectations: []string{"k IS NOT NULL", "q > 0", "q > 0 -- a comment", "q <= 10 OR k > 1", "current_date = DATE '2026-04-13'"},
+		NullPass:     []bool{false, false, true, false, false},
+	}
+	rows, err := run(t, e, q, map[string]arrow.RecordBatch{"t": in})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "1 10 0 0|2 null 1 2|null -2 2 7"
+	if got := strings.Join(rows, "|"); got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	q.Expectations, q.NullPass = nil, nil
+	for range maxExpectations {
+		q.Expectations = append(q.Expectations, "k = 1")
+	}
+	if rows, err = run(t, e, q, map[string]arrow.RecordBatch{"t": in}); err != nil {
+		t.Fatal(err)
+	}
+	if got := rows[1]; got != fmt.Sprintf("2 null 1 %d", int64(1)<<maxExpectations-1) {
+		t.Errorf("all 62: %s", got)
+	}
+	q.Expectations = append(q.Expectations, "true")
+	if _, err = run(t, e, q, map[string]arrow.RecordBatch{"t": in}); fault.CodeOf(err) != "TOO_MANY_EXPECTATIONS" {
+		t.Errorf("63 expectations: %v", err)
+	}
+}
+
+// covers A99
+func TestConditionsLookAtOneRow(t *testing.T) {
+	e := openEngine(t)
+	in := map[string]*arrow.Schema{"t": stream(t, table(t, "id INT", "[]"), "/f").Schema()}
+	for _, c := range []struct{ condition, code string }{
+		{"id IN (SELECT 1)", "INVALID_EXPECTATION"},
+		{"count(*) > 1", "INVALID_EXPECTATION"},
+		{"row_number() OVER () = 1", "INVALID_EXPECTATION"},
+		{"id", "INVALID_EXPECTATION"},
+		{"(id = 1, id = 2)", "INVALID_EXPECTATION"},
+		{"id = 1) OR (id = 2", ""},
+		{"id = 1), (id = 2", "PARSE_SYNTAX_ERROR"},
+		{"id = 1) FROM t WHERE (true", "PARSE_SYNTAX_ERROR"},
+		{"*", "PARSE_SYNTAX_ERROR"},
+		{"nope = 1", "UNRESOLVED_COLUMN"},
+		{"_metadata.file_path = 'x'", "UNRESOLVED_COLUMN"},
+		{"__weir_row = 1", "RESERVED_COLUMN_NAME"},
+		{"random() < 0.5", "UNSUPPORTED_STREAMING_OPERATION"},
+		{"py_udf(id)", "UNRESOLVED_ROUTINE"},
+	} {
+		q := Query{Text: "SELECT id FROM t", Stream: "t", Expectations: []string{"true", c.condition}, ExpectationNames: []string{"ok", "the rule"}}
+		_, err := e.Describe(t.Context(), q, in)
+		if fault.CodeOf(err) != c.code {
+			t.Errorf("%s: got %v, want %s", c.condition, err, c.code)
+		}
+		if err != nil && !strings.Contains(err.Error(), "expectation the rule") {
+			t.Errorf("%s: the rule is not named: %v", c.condition, err)
+		}
+	}
+}
+
+// allTypes has every type that crosses, with nulls and nesting.
+const allTypes = `b BOOLEAN, i8 TINYINT, i16 SMALLINT, i32 INT, i64 BIGINT, f FLOAT, d DOUBLE, s STRING, bin BINARY,
+	dt DATE, ts TIMESTAMP, ntz TIMESTAMP_NTZ, de DECIMAL(9,2), de2 DECIMAL(38,10), l ARRAY<STRING>, ll ARRAY<ARRAY<INT>>,
+	st STRUCT<a: INT, b: ARRAY<STRUCT<c: STRING>>>, m MAP<STRING, DECIMAL(18,3)>, u8 UINT8, u64 UINT64`
+
+// allTypesBatch has rows whose values derive from their number.
+func allTypesBatch(t testing.TB, from, n int) arrow.RecordBatch {
+	var rows []string
+	for i := from; i < from+n; i++ {
+		if i%7 == 3 {
+			rows = append(rows, `{}`)
+			continue
+		}
+		rows = append(rows, fmt.Sprintf(`{"b":%v,"i8":%d,"i16":%d,"i32":%d,"i64":%d,"f":%d.5,"d":%d.25,"s":"text number %d, long enough","bin":"AAE=",
+			"dt":"2024-02-%02d","ts":"2024-01-01T00:00:%02d.%06dZ","ntz":"2024-01-01T00:00:%02d.5","de":"%d.25","de2":"%d.0000000001",
+			"l":["x%d",null],"ll":[[%d],[],null],"st":{"a":%d,"b":[{"c":"c%d"},null]},"m":[{"key":"k%d","value":"1.5"}],"u8":%d,"u64":%d}`,
+			i%2 == 0, i%100, i, i, i, i, i, i, i%28+1, i%60, i, i%60, i, i, i, i, i, i, i, i%200, i))
+	}
+	return table(t, allTypes, "["+strings.Join(rows, ",")+"]")
+}
+
+func TestEveryTypeGoesThroughUnchanged(t *testing.T) {
+	e := openEngine(t)
+	whole := stream(t, allTypesBatch(t, 0, 6000), "/f")
+	// Slices begin in the middle of bytes of validity, offsets and vectors.
+	var parts []arrow.RecordBatch
+	for _, cut := range [][2]int64{{0, 3}, {3, 2051}, {2051, 2052}, {2052, 2052}, {2052, 5999}, {5999, 6000}} {
+		parts = append(parts, whole.NewSlice(cut[0], cut[1]))
+	}
+	for _, text := range []string{"SELECT * FROM t", "SELECT * FROM (SELECT m, * EXCLUDE (m) FROM t) WHERE true", "SELECT st, l, bin FROM t", "SELECT ll FROM t WHERE i64 % 5 = 0 OR i64 IS NULL"} {
+		in := readerOf(t, parts...)
+		out, err := e.Run(t.Context(), Query{Text: text, Stream: "t", Clock: batchTime}, map[string]array.RecordReader{"t": in})
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := 0
+		for out.Next() {
+			rec := out.RecordBatch()
+			ids, _ := relation.Int64Column(rec, relation.RowColumn)
+			for c, f := range relation.DataSchema(rec.Schema()).Fields() {
+				from := whole.Column(whole.Schema().FieldIndices(f.Name)[0])
+				if !arrow.TypeEqual(from.DataType(), f.Type) {
+					t.Fatalf("%s: %s became %s", f.Name, from.DataType(), f.Type)
+				}
+				for i := range int(rec.NumRows()) {
+					a, b := relation.AppendJSON(nil, from, int(ids.Value(i))), relation.AppendJSON(nil, rec.Column(c), i)
+					if string(a) != string(b) {
+						t.Fatalf("%s: row %d column %s: %s became %s", text, ids.Value(i), f.Name, a, b)
+					}
+				}
+			}
+			n += int(rec.NumRows())
+		}
+		if out.Err() != nil || n == 0 || strings.HasPrefix(text, "SELECT * ") && n != 6000 {
+			t.Fatal(text, n, out.Err())
+		}
+		out.Release()
+		in.Release()
+	}
+}
+
+func TestRowsKeepTheirOrderAcrossBatchesAndThreads(t *testing.T) {
+	e := openEngine(t)
+	batches := orderBatches(300_000, 10_000)
+	side := table(t, "currency STRING, rate INT", `[{"currency":"EUR","rate":1},{"currency":"JPY","rate":2},{"currency":"JPY","rate":3}]`)
+	for _, text := range []string{
+		"SELECT order_id FROM o WHERE qty > 10",
+		"SELECT order_id, rate FROM o JOIN side USING (currency)",
+		"SELECT order_id, unnest([1, 2, 3]) AS x FROM o",
+	} {
+		in, s := readerOf(t, batches...), readerOf(t, side)
+		out, err := e.Run(t.Context(), Query{Text: text, Stream: "o", Clock: batchTime}, map[string]array.RecordReader{"o": in, "side": s})
+		if err != nil {
+			t.Fatal(err)
+		}
+		last, n := int64(-1), 0
+		for out.Next() {
+			ids, _ := relation.Int64Column(out.RecordBatch(), relation.RowColumn)
+			for _, v := range ids.Int64Values() {
+				if v < last {
+					t.Fatalf("%s: row %d comes after %d", text, v, last)
+				}
+				last = v
+				n++
+			}
+		}
+		if out.Err() != nil || n == 0 {
+			t.Fatal(n, out.Err())
+		}
+		out.Release()
+		in.Release()
+		s.Release()
+	}
+}
+
+// failing fails, or panics, after some batches.
+type failing struct {
+	array.RecordReader
+	left  int
+	err   error
+	panic bool
+}
+
+func (f *failing) Next() bool {
+	if f.left == 0 {
+		if f.panic {
+			panic("kaboom")
+		}
+		return false
+	}
+	f.left--
+	return f.RecordReader.Next()
+}
+
+func (f *failing) Err() error { return f.err }
+
+func TestAnInputThatFailsFailsTheQueryWithItsOwnError(t *testing.T) {
+	e := openEngine(t)
+	sentinel := errors.New("the disk is gone")
+	for _, text := range []string{"SELECT * FROM o", "SELECT order_id FROM o WHERE qty = 1", "SELECT o.order_id FROM o JOIN o2 USING (order_id)"} {
+		for _, panics := range []bool{false, true} {
+			q := Query{Text: text, Stream: "o", Clock: batchTime}
+			batches := orderBatches(50_000, 10_000)
+			in, in2 := readerOf(t, batches...), readerOf(t, batches...)
+			out, err := e.Run(t.Context(), q, map[string]array.RecordReader{"o": &failing{in, 3, sentinel, panics}, "o2": in2})
+			if err == nil {
+				for out.Next() {
+				}
+				err = out.Err()
+				out.Release()
+			}
+			if !panics && !errors.Is(err, sentinel) || panics && !strings.Contains(fmt.Sprint(err), "kaboom") {
+				t.Errorf("%s: got %v", text, err)
+			}
+			in.Release()
+			in2.Release()
+		}
+	}
+}
+
+func TestAValueThatCannotBeCastIsAnErrorWithoutTheValue(t *testing.T) {
+	e := openEngine(t)
+	in := stream(t, table(t, "s STRING", `[{"s":"1"},{"s":"a secret"}]`), "")
+	_, err := run(t, e, Query{Text: "SELECT CAST(s AS INT) AS i FROM t", Stream: "t", File: "q.sql", Line: 3}, map[string]arrow.RecordBatch{"t": in})
+	if fault.CodeOf(err) != "CAST_INVALID_INPUT" || strings.Contains(err.Error(), "secret") || !strings.Contains(err.Error(), "q.sql, line 3") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestAFailureAfterTheFirstBatchIsNotAnEnd(t *testing.T) {
+	e := openEngine(t)
+	in := readerOf(t, orderBatches(200_000, 10_000)...)
+	defer in.Release()
+	out, err := e.Run(t.Context(), Query{Text: "SELECT CASE WHEN order_id = 190000 THEN CAST('x' || customer AS INT) ELSE 1 END AS v FROM o", Stream: "o", Clock: batchTime}, map[string]array.RecordReader{"o": in})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Release()
+	for out.Next() {
+	}
+	if fault.CodeOf(out.Err()) != "CAST_INVALID_INPUT" {
+		t.Errorf("got %v", out.Err())
+	}
+}
+
+func TestCancelStopsAQuery(t *testing.T) {
+	e := openEngine(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	start := time.Now()
+	out, err := e.Run(ctx, Query{Text: "SELECT sum(a.range * b.range) AS s FROM range(1000000) a, range(1000000) b", Clock: batchTime}, nil)
+	if err == nil {
+		for out.Next() {
+		}
+		err = out.Err()
+		out.Release()
+	}
+	if !errors.Is(err, context.DeadlineExceeded) || time.Since(start) > 20*time.Second {
+		t.Errorf("got %v after %s", err, time.Since(start))
+	}
+	if _, err := run(t, e, Query{Text: "SELECT 1 AS a"}, nil); err != nil {
+		t.Errorf("the engine does not run on: %v", err)
+	}
+}
+
+func TestReleaseBeforeTheEndLetsGoOfEverything(t *testing.T) {
+	e := openEngine(t)
+	for range 20 {
+		in := readerOf(t, orderBatches(100_000, 10_000)...)
+		out, err := e.Run(t.Context(), Query{Text: "SELECT * FROM o", Stream: "o", Clock: batchTime}, map[string]array.RecordReader{"o": in})
+		if err != nil {
+			t.Fatal(err)
+		}
+		out.Next()
+		out.Release()
+		in.Release()
+	}
+	scans.Range(func(k, _ any) bool { t.Errorf("scan %v is left over", k); return true })
+}
+
+func TestQueriesRunAtTheSameTimeAndInEachOther(t *testing.T) {
+	e := openEngine(t)
+	var wg sync.WaitGroup
+	for i := range 8 {
+		wg.Go(func() {
+			in := readerOf(t, orderBatches(50_000, 10_000)...)
+			defer in.Release()
+			q := Query{Text: fmt.Sprintf("SELECT order_id + %d AS order_id, qty FROM o", i), Stream: "o", Clock: batchTime}
+			first, err := e.Run(t.Context(), q, map[string]array.RecordReader{"o": in})
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer first.Release()
+			second, err := e.Run(t.Context(), Query{Text: "SELECT count(*) AS n, min(order_id) AS m FROM x", Clock: batchTime}, map[string]array.RecordReader{"x": first})
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer second.Release()
+			for second.Next() {
+				if got, want := rowText(second.RecordBatch(), 0), fmt.Sprintf("50000 %d", i); got != want {
+					t.Errorf("got %s, want %s", got, want)
+				}
+			}
+			if second.Err() != nil {
+				t.Error(second.Err())
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func TestOrdinaryQueries(t *testing.T) {
+	e := openEngine(t)
+	in := map[string]arrow.RecordBatch{
+		"silver.orders":     table(t, "id INT, qty INT", `[{"id":1,"qty":5},{"id":2,"qty":null},{"id":2,"qty":9}]`),
+		"dev.silver.Orders": table(t, "id INT", `[{"id":42}]`),
+	}
+	for _, c := range []struct{ sql, want, names string }{
+		{"SELECT id, count(*) AS n, sum(qty) FROM silver.orders GROUP BY id ORDER BY id DESC", "2 2 9|1 1 5", "id n sum(qty)"},
+		{"SELECT * FROM dev.silver.orders", "42", "id"},
+		{"SELECT o.id, p.id FROM silver.orders o JOIN SILVER.ORDERS p ON o.id = p.id ORDER BY ALL", "1 1|2 2|2 2|2 2|2 2", "id id"},
+		{"SELECT orders.qty FROM silver.orders WHERE qty > 5", "9", "qty"},
+		{"SELECT row_number() OVER (ORDER BY qty) AS r FROM silver.orders ORDER BY 1 LIMIT 2 OFFSET 1", "2|3", "r"},
+		{"WITH RECURSIVE r(n) AS (SELECT min(id) FROM silver.orders UNION ALL SELECT n + 1 FROM r, (SELECT count(*) AS c FROM silver.orders) WHERE n < c) SELECT * FROM r", "1|2|3", "n"},
+		{"SELECT now(), current_date", `"2026-04-13T10:30:00.123456Z" "2026-04-13"`, "now() current_date"},
+		{"VALUES (1, 'a'), (2, 'b')", `1 "a"|2 "b"`, "col0 col1"},
+		{"FROM silver.orders SELECT max(id)", "2", "max(id)"},
+		{"SELECT DISTINCT id FROM silver.orders UNION SELECT 7 ORDER BY id", "1|2|7", "id"},
+		{"SELECT random() < 2 AS r, typeof(uuid()) AS u", `true "UUID"`, "r u"},
+		{"SELECT id FROM silver.orders WHERE EXISTS (SELECT 1 FROM dev.silver.orders x WHERE x.id > orders.id) LIMIT 1", "1", "id"},
+		{"SELECT list_filter([1, 2, 3], lambda x: x > 1) AS l, [y * 2 FOR y IN [1, 2]] AS m", "[2,3] [2,4]", "l m"},
+	} {
+		t.Run(c.sql, func(t *testing.T) {
+			rows, err := run(t, e, Query{Text: c.sql}, in)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := strings.Join(rows, "|"); got != c.want {
+				t.Errorf("got %s, want %s", got, c.want)
+			}
+			schemas := map[string]*arrow.Schema{}
+			for k, v := range in {
+				schemas[k] = v.Schema()
+			}
+			s, err := e.Describe(t.Context(), Query{Text: c.sql}, schemas)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var names []string
+			for _, f := range s.Fields() {
+				names = append(names, f.Name)
+			}
+			if got := strings.Join(names, " "); got != c.names {
+				t.Errorf("columns %s, want %s", got, c.names)
+			}
+		})
+	}
+}
+
+func TestRelations(t *testing.T) {
+	e := openEngine(t)
+	got, err := e.Relations(t.Context(), "WITH a AS (SELECT * FROM b.c) SELECT * FROM a JOIN `x y`.\"Z\" z USING (k) WHERE k IN (SELECT k FROM w, b.C)")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s := strings.Join(got, ","); s != "b.c,x y.Z,w" {
+		t.Errorf("got %s", s)
+	}
+}
+
+// The wall behind the allow-list: even SQL that got past it reaches no file.
+func TestTheEngineIsClosedOff(t *testing.T) {
+	e := openEngine(t)
+	c, err := e.db.connect()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.release()
+	for _, s := range []string{
+		"SELECT * FROM read_text('/etc/hostname')", "COPY (SELECT 1) TO '/tmp/weir_escape.csv'", "ATTACH '/tmp/weir_escape.db'",
+		"INSTALL httpfs", "LOAD httpfs", "SET enable_external_access = true", "SET threads = 1", "SET TimeZone = 'Asia/Tokyo'",
+	} {
+		if c.exec(s) == nil {
+			t.Errorf("%s runs", s)
+		}
+	}
+}
+
+func TestEveryFunctionOfDuckDBIsClassified(t *testing.T) {
+	e := openEngine(t)
+	c, err := e.db.connect()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.release()
+	names, err := c.texts("SELECT DISTINCT lower(function_name) FROM duckdb_functions() WHERE function_type IN ('scalar', 'macro', 'aggregate') AND ?::VARCHAR = ''", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	exists := map[string]bool{"unnest": true}
+	for _, n := range names {
+		exists[n] = true
+		family := false
+		for _, prefix := range []string{"__internal_", "icu_", "st_", "pg_", "has_", "inet_", "variant_"} {
+			family = family || strings.HasPrefix(n, prefix)
+		}
+		if _, ok := functions()[n]; !ok && !family {
+			t.Errorf("%s is new: put it into functions.txt", n)
+		}
+	}
+	for n, kind := range functions() {
+		if !exists[n] {
+			t.Errorf("%s (%s) is gone", n, kind)
+		}
+	}
+}
+
+func TestDeepAndLongTextsAreErrorsNotCrashes(t *testing.T) {
+	e := openEngine(t)
+	for name, text := range map[string]string{
+		"parentheses": "SELECT " + strings.Repeat("(", 20000) + "1" + strings.Repeat(")", 20000),
+		"additions":   "SELECT 1" + strings.Repeat("+1", 20000),
+		"lists":       "SELECT " + strings.Repeat("[", 5000) + strings.Repeat("]", 5000),
+		"subqueries":  strings.Repeat("SELECT * FROM (", 2000) + "SELECT 1" + strings.Repeat(")", 2000),
+		"cases":       "SELECT " + strings.Repeat("CASE WHEN true THEN ", 3000) + "1" + strings.Repeat(" END", 3000),
+		"not":         "SELECT " + strings.Repeat("NOT ", 10000) + "true",
+		"types":       "SELECT CAST(NULL AS " + strings.Repeat("STRUCT(a ", 2000) + "INT" + strings.Repeat(")", 2000) + ")",
+	} {
+		t.Run(name, func(t *testing.T) {
+			start := time.Now()
+			_, err := e.Describe(t.Context(), Query{Text: text}, nil)
+			if err != nil && (fault.CodeOf(err) == "" || len(err.Error()) > 2000) {
+				t.Errorf("%.300v", err)
+			}
+			t.Logf("%.200v (%s)", err, time.Since(start))
+		})
+	}
+}
+
+// The tree is printed and parsed again before it runs: nothing may change on
+// the way.
+func TestRewritingKeepsTheMeaning(t *testing.T) {
+	e := openEngine(t)
+	for _, text := range []string{
+		"SELECT 2e0, 1e300 * 1e10, 0.1e0 + 0.2e0, 1.5, 123456789012345678901234567890, -5, 1e-320, 0x1F, 1_000",
+		`SELECT 'it''s', E'a\nb\\t\'', $$dollar 'quoted'$$, '\x41', 'ünïcödé ☃', ''`,
+		`SELECT DATE '2024-02-29', TIMESTAMP_S '2024-01-01 00:00:00', TIME '10:11:12.5', '\xAA\x00'::BLOB`,
+		"SELECT DATE '2024-01-31' + INTERVAL 1 MONTH, DATE '2024-01-31' + INTERVAL '2 days', INTERVAL (3) HOUR + TIMESTAMP_S '2024-01-01 00:00:00'",
+		"SELECT a, sum(a) OVER (PARTITION BY a % 2 ORDER BY a DESC ROWS BETWEEN 1 PRECEDING AND CURRENT ROW EXCLUDE TIES) AS s, lag(a, 1, 0) OVER (ORDER BY a), first_value(a IGNORE NULLS) OVER w FROM (VALUES (1), (2), (3)) v(a) WINDOW w AS (ORDER BY a RANGE UNBOUNDED PRECEDING) ORDER BY a",
+		"SELECT a % 2 AS g, count(*) FILTER (WHERE a > 1), list(a ORDER BY a DESC NULLS LAST), count(DISTINCT a), string_agg(a::VARCHAR, '-' ORDER BY a) FROM (VALUES (1), (2), (3), (NULL)) v(a) GROUP BY ROLLUP (a % 2) HAVING count(*) > 0 ORDER BY 1 NULLS FIRST, 2",
+		"SELECT CASE a WHEN 1 THEN 'x' WHEN 2 THEN 'y' ELSE NULL END, CASE WHEN a > 1 THEN 1 END, a BETWEEN 1 AND 2, a NOT IN (1, 2), a IS NOT DISTINCT FROM NULL, NOT (a = 1 OR a = 2 AND a <> 3) FROM (VALUES (1), (2), (NULL)) v(a) ORDER BY a",
+		"SELECT {'a': 1, 'b': [1, 2, {'c': 3}.c]}.b[2], MAP {'k': 1}['k'], [x + 1 FOR x IN [1, 2, 3] IF x > 1], ([1, 2, 3])[2:], list_transform([1, 2], lambda x, i: x * i), row(1, 2) = (1, 2), [1] || [2]",
+		"SELECT 'abc' LIKE 'a%', 'abc' NOT ILIKE 'A_', 'a%c' LIKE 'a!%c' ESCAPE '!', 'abc' SIMILAR TO 'a.*', 'abc' ~ 'b', 'abc' GLOB 'a*', 'abc' COLLATE NOCASE = 'ABC', 'abc'[2], 'abc'[1:2]",
+		"SELECT 7 // 2, -7 // 2, 7 % 3, 2 ** 10, 2 ^ 3, ~5, 5 & 3, 5 | 3, 1 << 4, 5!, @(-3), - -3, 10 / 4",
+		"SELECT cast('1' AS INT), try_cast('x' AS INT), '5'::DECIMAL(5,1), CAST([1] AS VARCHAR[]), CAST({'a': '1'} AS STRUCT(a INT)), '1'::UTINYINT, true::INT, TRY(CAST('x' AS INT))",
+		"SELECT * EXCLUDE (b) REPLACE (a * 10 AS a) FROM (SELECT 1 AS a, 2 AS b, 3 AS c)",
+		"SELECT t.* RENAME (a AS z), COLUMNS('[ab]') FROM (SELECT 1 AS a, 2 AS b) t",
+		"SELECT * FROM (VALUES (1, 'a'), (2, 'b')) AS v(id, name) NATURAL JOIN (VALUES (1, 10)) AS w(id, n)",
+		"SELECT * FROM range(5) a(x) LEFT JOIN range(3) b(y) ON x = y ANTI JOIN range(1) c(z) ON x = z POSITIONAL JOIN range(2) d(w) ORDER BY ALL",
+		"SELECT x, y FROM range(3) a(x), LATERAL (SELECT x * 2 AS y) ORDER BY x",
+		"SELECT * FROM range(3) UNION ALL SELECT 7 EXCEPT SELECT 1 INTERSECT SELECT 1 ORDER BY 1 DESC LIMIT 3 OFFSET 1",
+		"SELECT 1 AS a, 2 AS b UNION ALL BY NAME SELECT 3 AS b, 4 AS a ORDER BY ALL",
+		"WITH a(x) AS MATERIALIZED (SELECT 1), b AS NOT MATERIALIZED (SELECT x + 1 AS x FROM a) SELECT * FROM a, b",
+		"WITH RECURSIVE f(n, v) AS (SELECT 1, 1 UNION ALL SELECT n + 1, v * (n + 1) FROM f WHERE n < 10) SELECT max(v) FROM f",
+		"SELECT DISTINCT ON (x % 2) x FROM range(5) t(x) ORDER BY x % 2, x DESC",
+		"SELECT (SELECT max(x) FROM range(3) t(x)), EXISTS (SELECT 1 WHERE false), 2 = ANY (SELECT x FROM range(3) t(x)), 2 > ALL (SELECT 1), 3 NOT IN (SELECT x FROM range(3) t(x))",
+		"SELECT unnest([1, 2]) AS a, unnest({'p': 1, 'q': 2}), generate_subscripts FROM (SELECT 1 AS generate_subscripts)",
+		"SELECT * FROM (SELECT 1 AS id, 'x' AS jan, 'y' AS feb) UNPIVOT INCLUDE NULLS (v FOR m IN (jan, feb)) ORDER BY m",
+		"SELECT x FROM range(10) t(x) QUALIFY row_number() OVER (ORDER BY x DESC) <= 2 ORDER BY x",
+		"SELECT extract(year FROM DATE '2024-02-29'), date_part('month', DATE '2024-02-29'), trim(BOTH 'x' FROM 'xax'), substring('abcdef' FROM 2 FOR 3), position('c' IN 'abc'), overlay_ FROM (SELECT 1 AS overlay_)",
+		"SELECT \"select\", \"we ird\", \"qu\"\"ote\" FROM (SELECT 1 AS \"select\", 2 AS \"we ird\", 3 AS \"qu\"\"ote\")",
+		"SELECT json_extract('{\"a\": [1, 2]}', '$.a[1]'), '{\"a\": 1}'::JSON -> 'a', '{\"a\": 1}'->>'a', coalesce(NULL, 1), nullif(1, 1), ifnull(NULL, 2), greatest(1, 3, 2)",
+	} {
+		t.Run(text, func(t *testing.T) {
+			want, werr := raw(t, e, text)
+			got, err := run(t, e, Query{Text: text}, nil)
+			if err != nil || werr != nil {
+				t.Fatalf("rewritten: %v, as it is: %v", err, werr)
+			}
+			if strings.Join(got, "\n") != strings.Join(want, "\n") {
+				t.Errorf("rewritten:\n%s\nas it is:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+			}
+		})
+	}
+}
+
+// raw runs a text as it is.
+func raw(t *testing.T, e *Engine, text string) ([]string, error) {
+	t.Helper()
+	c, err := e.db.connect()
+	if err != nil {
+		t.Fatal(err)
+	}
+	bound, err := c.prepare(text, true)
+	if err != nil {
+		c.release()
+		return nil, err
+	}
+	var fields []arrow.Field
+	var items, aliases []string
+	for i, o := range bound.types {
+		if o.refused != "" {
+			t.Fatalf("column %d: %s", i, o.refused)
+		}
+		fields = append(fields, arrow.Field{Name: bound.names[i], Type: o.arrow, Nullable: true})
+		aliases = append(aliases, fmt.Sprintf("c%d", i))
+		items = append(items, fmt.Sprintf("CAST(c%d AS %s)", i, o.sql))
+	}
+	bound.close()
+	c.release()
+	p := &plan{schema: arrow.NewSchema(fields, nil), text: "SELECT " + strings.Join(items, ", ") + " FROM (" + text + ") AS r(" + strings.Join(aliases, ", ") + ")"}
+	out, err := e.start(t.Context(), p, batchTime, nil)
+	if err != nil {
+		return nil, err
+	}
+	defer out.Release()
+	var rows []string
+	for out.Next() {
+		for i := range int(out.RecordBatch().NumRows()) {
+			rows = append(rows, rowText(out.RecordBatch(), i))
+		}
+	}
+	return rows, out.Err()
+}
