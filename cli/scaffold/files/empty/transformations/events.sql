@@ -5,4 +5,4 @@ AS SELECT
   *,
   current_timestamp() AS _tech_loaded_at,
   _metadata.file_path AS _tech_source_file
-FROM STREAM read_files('${dwh.landing}/events', format => 'json', schemaHints => 'id BIGINT, name STRING, at TIMESTAMP');
+FROM STREAM read_files('${dwh.landing}/events', format => 'json', schemaHints => 'id BIGINT, name STRING, happened_at TIMESTAMP');
