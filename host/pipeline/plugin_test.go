@@ -1,7 +1,6 @@
 package pipeline
 
 import (
-	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -52,85 +51,92 @@ CREATE OR REFRESH STREAMING TABLE silver.plain AS SELECT id FROM STREAM(orders);
 
 const rawLanding = `{"id":0,"city":"c0"}` + "\n" + `{"id":1,"city":"c1"}` + "\n" + `{"id":2,"city":"c2"}` + "\n" + `{"id":3,"city":"c3"}` + "\n"
 
-// pluginProject has the orders of rawOrders and one module.
-func pluginProject(t *testing.T, module string, grants ...string) *project {
+// pluginProject has the orders of rawOrders, one module and SQL that reads its views.
+func pluginProject(t *testing.T, dir, sql string, grants ...string) *project {
 	t.Helper()
-	path := buildModule(t, "testscripts/testdata/plugins/"+module)
-	p := newProject(t, "plugins:", "  - path: "+path, "    grants: {conf: ["+strings.Join(grants, ", ")+"]}")
-	p.write("sql/orders.sql", rawOrders)
+	p := newProject(t, "plugins:", "  - path: "+buildModule(t, dir), "    grants: {conf: ["+strings.Join(grants, ", ")+"]}")
+	p.write("sql/orders.sql", rawOrders+sql)
 	p.write("landing/a.json", rawLanding)
 	p.conf = map[string]string{}
 	return p
 }
 
-// A module that traps, fails or exits fails its flow and no other.
+// failingProject has a table whose function goes wrong as the configuration asks.
+func failingProject(t *testing.T) *project {
+	p := pluginProject(t, "plugins/fixtures/failing", `CREATE OR REFRESH STREAMING TABLE silver.shaky
+TBLPROPERTIES ('weir.onRowError' = '${policy}') AS SELECT id, n FROM STREAM(failing);`, "failing.*")
+	p.conf["failing.key"], p.conf["policy"] = "id", "fail"
+	return p
+}
+
+// A module that traps, exits or fails, and one that lies about its output,
+// fails its flow and no other.
 func TestAFailingModuleLeavesOthersRunning(t *testing.T) {
-	for mode, code := range map[string]string{"trap": "PLUGIN_TRAP", "fail": "PLUGIN_FAILED", "exit": "PLUGIN_TRAP", "rows": "ODD_ID"} {
+	for mode, code := range map[string]string{
+		"trap": "PLUGIN_TRAP", "exit": "PLUGIN_TRAP", "panic": "PLUGIN_FAILED", "fail": "PLUGIN_FAILED",
+		"row_error": "ASKED_TO_FAIL", "lie": "PLUGIN_FAILED", "short": "PLUGIN_OUTPUT_INVALID",
+	} {
 		t.Run(mode, func(t *testing.T) {
-			p := pluginProject(t, "moods", "moods.*")
-			p.conf["moods.mode"] = mode
+			p := failingProject(t)
+			p.conf["failing.mode"], p.conf["failing.at"] = mode, "1"
 			r := p.run(RunOptions{})
-			if f := r.flow(t, "silver.moody"); f.State != Failed || f.Error.Code != code || f.RowsWritten != 0 {
-				t.Errorf("moody is %s with %+v", f.State, f.Error)
+			if f := r.flow(t, "silver.shaky"); f.State != Failed || f.Error.Code != code || f.RowsWritten != 0 {
+				t.Errorf("shaky is %s with %+v", f.State, f.Error)
 			}
 			if f := r.flow(t, "silver.plain"); f.State != Completed || f.RowsWritten != 4 {
 				t.Errorf("plain is %s: %+v", f.State, f.Metrics)
 			}
-			p.conf["moods.mode"] = "well"
+			p.conf["failing.mode"] = "none"
 			p.completed(RunOptions{})
-			p.wantRows("SELECT id, town, twice FROM silver.moody WHERE id > 1 ORDER BY id",
-				`{"id":2,"town":"c2","twice":4}`, `{"id":3,"town":"c3","twice":6}`)
+			p.wantRows("SELECT id, n FROM silver.shaky WHERE id > 1 ORDER BY id", `{"id":2,"n":2}`, `{"id":3,"n":3}`)
 		})
 	}
 }
 
 func TestRowErrorsFollowThePolicy(t *testing.T) {
-	p := pluginProject(t, "moods", "moods.*")
-	p.conf["moods.mode"], p.conf["moods.policy"] = "rows", "quarantine"
+	p := failingProject(t)
+	p.conf["failing.mode"], p.conf["failing.every"], p.conf["policy"] = "row_error", "2", "quarantine"
 	r := p.completed(RunOptions{})
-	if f := r.flow(t, "silver.moody"); f.RowsWritten != 2 || f.RowErrors != 2 || f.Quarantined != 2 {
+	if f := r.flow(t, "silver.shaky"); f.RowsWritten != 2 || f.RowErrors != 2 || f.Quarantined != 2 {
 		t.Errorf("quarantine: %+v", f.Metrics)
 	}
-	p.wantRows("SELECT _code, _message, _row->>'$.id' AS id FROM silver.moody_quarantine ORDER BY id",
-		`{"_code":"ODD_ID","_message":"this function takes even ids","id":"1"}`,
-		`{"_code":"ODD_ID","_message":"this function takes even ids","id":"3"}`)
+	p.wantRows("SELECT id FROM silver.shaky ORDER BY id", `{"id":1}`, `{"id":3}`)
+	p.wantRows("SELECT _code, _row->>'$.id' AS id FROM silver.shaky_quarantine ORDER BY id",
+		`{"_code":"ASKED_TO_FAIL","id":"0"}`, `{"_code":"ASKED_TO_FAIL","id":"2"}`)
 
-	p = pluginProject(t, "moods", "moods.*")
-	p.conf["moods.mode"], p.conf["moods.policy"] = "rows", "skip"
+	p = failingProject(t)
+	p.conf["failing.mode"], p.conf["failing.every"], p.conf["policy"] = "row_error", "2", "skip"
 	r = p.completed(RunOptions{})
-	if f := r.flow(t, "silver.moody"); f.RowsWritten != 2 || f.Skipped != 2 || f.Quarantined != 0 {
+	if f := r.flow(t, "silver.shaky"); f.RowsWritten != 2 || f.Skipped != 2 || f.Quarantined != 0 {
 		t.Errorf("skip: %+v", f.Metrics)
 	}
 }
 
-// Neither two functions of a module nor two modules see each other's memory,
-// and each reads the configuration that it was granted and declares.
-func TestFunctionsAndModulesAreIsolated(t *testing.T) {
-	one := buildModule(t, "testscripts/testdata/plugins/canary")
-	wasm, err := os.ReadFile(one)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := newProject(t, "configuration: {secret.a: alpha, secret.b: beta, secret.other: gamma, canary.prefix: two}",
-		"plugins:",
-		"  - {path: "+one+", grants: {conf: [secret.a, secret.b, secret.other]}}",
-		"  - {path: two.wasm, grants: {conf: [canary.prefix, secret.b]}}")
-	p.write("two.wasm", string(wasm))
-	p.write("sql/orders.sql", rawOrders)
-	p.write("landing/a.json", rawLanding)
+// Neither two functions of a module nor two tasks see each other's memory, and
+// each reads the configuration that it was granted and declares.
+func TestFunctionsAreIsolated(t *testing.T) {
+	const sql = `CREATE OR REFRESH STREAMING TABLE silver.a AS SELECT * FROM STREAM(canary_a);
+CREATE OR REFRESH STREAMING TABLE silver.b AS SELECT * FROM STREAM(canary_b);`
+	p := pluginProject(t, "plugins/fixtures/canary", sql, "canary.key", "canary.a.*", "canary.b.*")
+	p.conf["canary.key"], p.conf["canary.a.secret"], p.conf["canary.b.secret"] = "id", "alpha", "beta"
 	p.completed(RunOptions{})
-	for table, conf := range map[string]string{
-		"canary_one_a": "secret.a=alpha", "canary_one_b": "secret.b=beta",
-		"canary_two_a": "", "canary_two_b": "secret.b=beta",
-	} {
-		p.wantRows("SELECT DISTINCT seen, conf FROM silver."+table, `{"seen":"","conf":"`+conf+`"}`)
-	}
+	p.write("landing/b.json", rawLanding)
+	p.completed(RunOptions{})
+	p.wantRows("SELECT DISTINCT memory, calls, own_secret, other_secret FROM silver.a", `{"memory":null,"calls":1,"own_secret":"alpha","other_secret":null}`)
+	p.wantRows("SELECT DISTINCT memory, calls, own_secret, other_secret FROM silver.b", `{"memory":null,"calls":1,"own_secret":"beta","other_secret":null}`)
+
+	p = pluginProject(t, "plugins/fixtures/canary", sql, "canary.key", "canary.b.*")
+	p.conf["canary.key"], p.conf["canary.a.secret"], p.conf["canary.b.secret"] = "id", "alpha", "beta"
+	p.completed(RunOptions{})
+	p.wantRows("SELECT DISTINCT own_secret FROM silver.a", `{"own_secret":null}`)
+	p.wantRows("SELECT DISTINCT own_secret FROM silver.b", `{"own_secret":"beta"}`)
 }
 
 // A batch whose commit is undone and run again gives the same bytes, although
 // its function ranges over a map and reads the clock and the random source.
 func TestAReplayGivesTheSameBytes(t *testing.T) {
-	p := pluginProject(t, "nondet")
+	p := pluginProject(t, "plugins/fixtures/nondet", "CREATE OR REFRESH STREAMING TABLE silver.shuffled AS SELECT * FROM STREAM(nondet);", "nondet.*")
+	p.conf["nondet.key"] = "id"
 	p.completed(RunOptions{})
 	before := p.rows("SELECT * FROM silver.shuffled ORDER BY id")
 	lake := filepath.Join(p.dir, "lake")
@@ -182,7 +188,7 @@ func dataFiles(t *testing.T, table string) map[string]string {
 
 // covers A16
 func TestModulesReadFilesAsAutoLoaderDoes(t *testing.T) {
-	p := pluginProject(t, "cloudfiles", "test.*")
+	p := pluginProject(t, "testscripts/testdata/plugins/cloudfiles", "", "test.*")
 	p.write("landing/b.json", `{"id":7}`)
 	p.write("landing/c.json", `{"id":8}`)
 	r := p.completed(RunOptions{})
@@ -195,7 +201,7 @@ func TestModulesReadFilesAsAutoLoaderDoes(t *testing.T) {
 }
 
 func TestModuleRefusals(t *testing.T) {
-	good := buildModule(t, "testscripts/testdata/plugins/nondet")
+	good := buildModule(t, "plugins/fixtures/nondet")
 	for name, c := range map[string]struct {
 		plugin string
 		code   string
@@ -214,33 +220,25 @@ func TestModuleRefusals(t *testing.T) {
 	}
 }
 
-// What a manifest promises and a function does not keep fails the flow.
-func TestALyingManifestFailsItsFlow(t *testing.T) {
-	p := pluginProject(t, "liar")
-	r := p.run(RunOptions{})
-	if f := r.flow(t, "silver.lies"); f.State != Failed || f.Error.Code != "PLUGIN_SCHEMA_MISMATCH" {
-		t.Errorf("%s %+v", f.State, f.Error)
-	}
-}
-
 // A dry run plans functions without running them over data.
 func TestAPlanKnowsTheOutputOfFunctions(t *testing.T) {
-	p := pluginProject(t, "moods", "moods.*")
+	p := failingProject(t)
 	pl := p.open()
-	plan, err := pl.Plan(context.Background())
+	plan, err := pl.Plan(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
+	columns := map[string]string{}
 	for _, d := range plan.Datasets {
-		if d.Name != "dev.silver.moody" {
-			continue
-		}
 		var cols []string
 		for _, c := range d.Columns {
 			cols = append(cols, c.Name+" "+c.Type)
 		}
-		if got := strings.Join(cols, ", "); got != "id bigint, town string, twice bigint" {
-			t.Errorf("columns %s", got)
+		columns[d.Name] = strings.Join(cols, ", ")
+	}
+	for _, name := range []string{"failing", "dev.silver.shaky"} {
+		if columns[name] != "id bigint, n bigint" {
+			t.Errorf("%s has %s", name, columns[name])
 		}
 	}
 	graph, err := pl.Graph(t.Context())
@@ -248,7 +246,7 @@ func TestAPlanKnowsTheOutputOfFunctions(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, n := range graph.Nodes {
-		if n.ID == "dev.silver.moody" && !strings.HasPrefix(n.Function, "moods.") {
+		if n.ID == "failing" && (n.Kind != "temporary_view" || !strings.HasPrefix(n.Function, "failing.")) {
 			t.Errorf("node %+v", n)
 		}
 	}

@@ -111,6 +111,7 @@ func (s *pluginStep) Run(ctx context.Context, t *stream.Task, in array.RecordRea
 		opened.release()
 		return nil, err
 	}
+	out = detached(out)
 	if in != nil && !carried {
 		plain := out
 		out = mapped(plain, withRow(plain.Schema()), s.unknownRows)
