@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"strings"
+	"time"
 
 	"github.com/weir-data/weir/host/fault"
 )
@@ -74,7 +75,7 @@ type RemoveFile struct {
 	DeletionTimestamp       *int64             `json:"deletionTimestamp,omitempty"`
 	DataChange              bool               `json:"dataChange"`
 	ExtendedFileMetadata    bool               `json:"extendedFileMetadata,omitempty"`
-	PartitionValues         map[string]*string `json:"partitionValues,omitempty"`
+	PartitionValues         map[string]*string `json:"partitionValues,omitzero"`
 	Size                    *int64             `json:"size,omitempty"`
 	Stats                   string             `json:"stats,omitempty"`
 	Tags                    map[string]string  `json:"tags,omitempty"`
@@ -133,6 +134,8 @@ type cdcFile struct {
 
 // commitActions is one version of the log, decoded.
 type commitActions struct {
+	modified time.Time // of the file
+
 	info     *CommitInfo
 	protocol *Protocol
 	metadata *Metadata
@@ -145,6 +148,14 @@ type commitActions struct {
 	// Of V2 checkpoints only.
 	checkpoint bool
 	sidecars   []sidecar
+}
+
+// time is the in-commit timestamp, or else the time of the file.
+func (c *commitActions) time() time.Time {
+	if c.info != nil && c.info.InCommitTimestamp != nil {
+		return time.UnixMilli(*c.info.InCommitTimestamp).UTC()
+	}
+	return c.modified.UTC()
 }
 
 // decodeActions reads a stream of JSON values, one action each; the protocol
@@ -240,6 +251,32 @@ func encodeActions(actions []any) ([]byte, error) {
 		}
 	}
 	return b.Bytes(), nil
+}
+
+// encode writes the actions in the order that readers like: commitInfo first.
+func (c *commitActions) encode() ([]byte, error) {
+	lines := make([]any, 0, 4+len(c.removes)+len(c.adds))
+	add := func(key string, v any) { lines = append(lines, map[string]any{key: v}) }
+	add("commitInfo", c.info)
+	if c.protocol != nil {
+		add("protocol", c.protocol)
+	}
+	if c.metadata != nil {
+		add("metaData", c.metadata)
+	}
+	for i := range c.txns {
+		add("txn", &c.txns[i])
+	}
+	for i := range c.domains {
+		add("domainMetadata", &c.domains[i])
+	}
+	for i := range c.removes {
+		add("remove", &c.removes[i])
+	}
+	for i := range c.adds {
+		add("add", &c.adds[i])
+	}
+	return encodeActions(lines)
 }
 
 // removal gives the remove action that takes f out of the table.

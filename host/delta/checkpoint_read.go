@@ -63,7 +63,7 @@ func (t *Table) readJSONCheckpoint(ctx context.Context, r *replay, name string) 
 	if err != nil {
 		return nil, err
 	}
-	return c.sidecars, r.apply(c, r.s.version, r.s.time)
+	return c.sidecars, r.apply(c, r.s.version)
 }
 
 func (t *Table) readParquetCheckpoint(ctx context.Context, r *replay, uri string) ([]sidecar, error) {
@@ -96,7 +96,7 @@ func (t *Table) decodeCheckpoint(ctx context.Context, r *replay, pq *file.Reader
 			return nil, err
 		}
 		sidecars = append(sidecars, c.sidecars...)
-		if err := r.apply(c, r.s.version, r.s.time); err != nil {
+		if err := r.apply(c, r.s.version); err != nil {
 			return nil, err
 		}
 	}

@@ -85,7 +85,7 @@ func (t *Table) writeCheckpoint(ctx context.Context, s *Snapshot) error {
 		return errors.Join(fault.Place(err, "DELTA_WRITE_FAILED", fault.Where{File: checkpointName(s.version)}), w.Abort())
 	}
 	if err := w.Commit(); err != nil {
-		return err
+		return errors.Join(err, w.Abort())
 	}
 	fpCheckpointWritten.Hit()
 	if hint, ok, err := t.lastCheckpoint(ctx); err != nil || ok && hint > s.version {
@@ -146,7 +146,7 @@ func (t *Table) encodeCheckpoint(ctx context.Context, s *Snapshot, out *counting
 	if err == nil {
 		err = w.flush()
 	}
-	return w.total, errors.Join(err, pq.Close())
+	return w.total, errors.Join(err, pq.Close(), out.err)
 }
 
 type checkpointWriter struct {

@@ -61,7 +61,7 @@ func (t *Table) checkEnd(ctx context.Context, version int64) error {
 }
 
 func (t *Table) entry(ctx context.Context, version int64) (*Entry, error) {
-	c, at, err := t.readCommit(ctx, version)
+	c, err := t.readCommit(ctx, version)
 	if err != nil {
 		return nil, err
 	}
@@ -71,7 +71,7 @@ func (t *Table) entry(ctx context.Context, version int64) (*Entry, error) {
 		}
 	}
 	return &Entry{
-		Version: version, Timestamp: at, Adds: c.adds, Removes: c.removes, Metadata: c.metadata,
+		Version: version, Timestamp: c.time(), Adds: c.adds, Removes: c.removes, Metadata: c.metadata,
 		Protocol: c.protocol, Txns: c.txns, CommitInfo: c.info,
 	}, nil
 }

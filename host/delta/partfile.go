@@ -22,6 +22,8 @@ const (
 	maxGroupBytes = 128 << 20
 )
 
+var errAborted = errors.New("aborted")
+
 // codec is a compression that we write.
 type codec struct {
 	name     string
@@ -59,23 +61,31 @@ type partFile struct {
 
 	groupRows  int
 	groupBytes int64
+	groupEnds  bool // with the next write: an empty row group at the end is of no use
 }
 
+// countingWriter counts what is written. It keeps the first failure for err and
+// takes the rest as written: the Parquet encoder gives its memory back only
+// where its sink does not fail.
 type countingWriter struct {
-	w io.Writer
-	n int64
+	w   io.Writer
+	n   int64
+	err error
 }
 
 func (c *countingWriter) Write(p []byte) (int, error) {
-	n, err := c.w.Write(p)
-	c.n += int64(n)
-	return n, err
+	if c.err == nil {
+		var n int
+		n, c.err = c.w.Write(p)
+		c.n += int64(n)
+	}
+	return len(p), nil
 }
 
 func (w *FileWriter) newPartFile(ctx context.Context, name string, values map[string]*string) (*partFile, error) {
 	sink, err := w.table.store.Create(ctx, name)
 	if err != nil {
-		return nil, err
+		return nil, fault.Place(err, "DELTA_WRITE_FAILED", fault.Where{File: name})
 	}
 	p := &partFile{w: w, name: name, values: values, sink: sink, count: &countingWriter{w: sink}, stats: newFileStats(w.file, w.properties, w.always)}
 	props := parquet.NewWriterProperties(
@@ -90,8 +100,13 @@ func (w *FileWriter) newPartFile(ctx context.Context, name string, values map[st
 	return p, nil
 }
 
-// write appends columns and tells whether the file is full.
-func (p *partFile) write(cols []arrow.Array, rows int) (full bool, err error) {
+// write appends columns.
+func (p *partFile) write(cols []arrow.Array, rows int) error {
+	if p.groupEnds {
+		if err := p.nextGroup(); err != nil {
+			return err
+		}
+	}
 	rec := array.NewRecordBatch(p.w.file, cols, int64(rows))
 	defer rec.Release()
 	var g errgroup.Group
@@ -100,53 +115,50 @@ func (p *partFile) write(cols []arrow.Array, rows int) (full bool, err error) {
 		p.stats.observe(cols, rows)
 		return nil
 	})
-	err = p.encode(rec)
+	err := p.encode(rec)
 	if err := errors.Join(err, g.Wait()); err != nil {
-		return false, err
+		return err
 	}
 	p.groupRows += rows
 	p.groupBytes += batchBytes(rec, 0, int64(rows))
-	if p.groupRows >= maxGroupRows || p.groupBytes >= min(maxGroupBytes, 4*p.w.opt.TargetSize) {
-		p.groupRows, p.groupBytes = 0, 0
-		if err := p.nextGroup(); err != nil {
-			return false, err
-		}
-		return p.count.n >= p.w.opt.TargetSize, nil
-	}
-	return false, nil
+	p.groupEnds = p.groupRows >= maxGroupRows || p.groupBytes >= min(maxGroupBytes, 4*p.w.opt.TargetSize)
+	return nil
 }
 
-func (p *partFile) encode(rec arrow.RecordBatch) (err error) {
-	defer guard(&err, "DELTA_WRITE_FAILED", "file "+p.name)
-	if err := p.pq.WriteBuffered(rec); err != nil {
-		return fault.Wrap(err, "DELTA_WRITE_FAILED", "file %s", p.name)
-	}
-	return nil
+// full tells whether the file has reached its size; it is looked at where a row group ends.
+func (p *partFile) full() bool {
+	return p.groupEnds && p.count.n+p.pq.RowGroupTotalCompressedBytes() >= p.w.opt.TargetSize
+}
+
+func (p *partFile) encode(rec arrow.RecordBatch) error {
+	return p.try(func() error { return p.pq.WriteBuffered(rec) })
 }
 
 // nextGroup ends the row group, which brings its bytes to the sink.
-func (p *partFile) nextGroup() (err error) {
-	defer guard(&err, "DELTA_WRITE_FAILED", "file "+p.name)
-	if err := p.pq.NewBufferedRowGroupChecked(); err != nil {
-		return fault.Wrap(err, "DELTA_WRITE_FAILED", "file %s", p.name)
-	}
-	return nil
+func (p *partFile) nextGroup() error {
+	p.groupRows, p.groupBytes, p.groupEnds = 0, 0, false
+	return p.try(p.pq.NewBufferedRowGroupChecked)
 }
 
-func (p *partFile) closeParquet() (err error) {
+// try runs a step of the encoder.
+func (p *partFile) try(step func() error) (err error) {
 	defer guard(&err, "DELTA_WRITE_FAILED", "file "+p.name)
-	if err := p.pq.Close(); err != nil {
+	err = step()
+	if p.count.err != nil {
+		err = p.count.err
+	}
+	if err != nil {
 		return fault.Wrap(err, "DELTA_WRITE_FAILED", "file %s", p.name)
 	}
 	return nil
 }
 
 func (p *partFile) close() (AddFile, error) {
-	if err := p.closeParquet(); err != nil {
+	if err := p.try(p.pq.Close); err != nil {
 		return AddFile{}, errors.Join(err, p.sink.Abort())
 	}
 	if err := p.sink.Commit(); err != nil {
-		return AddFile{}, err
+		return AddFile{}, fault.Place(errors.Join(err, p.sink.Abort()), "DELTA_WRITE_FAILED", fault.Where{File: p.name})
 	}
 	values := p.values
 	if values == nil {
@@ -159,7 +171,8 @@ func (p *partFile) close() (AddFile, error) {
 }
 
 func (p *partFile) abort() error {
-	// The encoder's buffers go with it; what it writes goes to a sink that is dropped.
-	_ = p.closeParquet()
+	// Closing gives the encoder's memory back; what it writes is dropped.
+	p.count.err = errAborted
+	_ = p.try(p.pq.Close)
 	return p.sink.Abort()
 }

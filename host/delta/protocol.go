@@ -246,6 +246,9 @@ func (p Protocol) forTable(schema *structType, properties map[string]string, clu
 	}
 	for k, v := range properties {
 		key, value := strings.ToLower(k), strings.ToLower(v)
+		if strings.HasPrefix(key, "delta.constraints.") {
+			return p, unsupported("property %s: check constraints cannot be kept yet", k)
+		}
 		name, ok := propertyFeatures[key]
 		if !ok || (value != "true" && value != "supported" && value != "enabled") {
 			if name, ok = propertyFeatures[key+"="+value]; !ok {

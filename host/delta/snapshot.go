@@ -20,6 +20,7 @@ type Snapshot struct {
 	table    *Table
 	version  int64
 	time     time.Time
+	modified time.Time // of the commit's file; zero when that is gone
 	protocol *Protocol
 	metadata *Metadata
 	schema   *structType
@@ -175,7 +176,7 @@ func (t *Table) unchanged(ctx context.Context, s *Snapshot) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	return s.protocol.has("inCommitTimestamp") || info.ModTime.Equal(s.time), nil
+	return info.ModTime.Equal(s.modified), nil
 }
 
 // advance applies the commits after s. It is not ok when s is no sound start:
@@ -187,7 +188,7 @@ func (t *Table) advance(ctx context.Context, s *Snapshot) (*Snapshot, bool, erro
 	r := newReplay(t, s)
 	version := s.version
 	for {
-		c, at, err := t.readCommit(ctx, version+1)
+		c, err := t.readCommit(ctx, version+1)
 		if errors.Is(err, storage.ErrNotExist) {
 			break
 		}
@@ -195,7 +196,7 @@ func (t *Table) advance(ctx context.Context, s *Snapshot) (*Snapshot, bool, erro
 			return nil, false, err
 		}
 		version++
-		if err := r.apply(c, version, at); err != nil {
+		if err := r.apply(c, version); err != nil {
 			return nil, false, err
 		}
 	}
@@ -226,22 +227,30 @@ func (t *Table) load(ctx context.Context, version int64) (*Snapshot, error) {
 }
 
 func (t *Table) loadOnce(ctx context.Context, version int64) (*Snapshot, error) {
-	var seg *segment
 	hint, ok, err := t.lastCheckpoint(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if ok && (version < 0 || hint <= version) {
-		if seg, err = t.list(ctx, hint); err != nil {
+	if ok && hint > 0 && (version < 0 || hint <= version) {
+		seg, err := t.list(ctx, hint)
+		if err != nil {
 			return nil, err
 		}
-	}
-	// A hint that leads nowhere is no hint.
-	if seg == nil || len(seg.checkpoints) == 0 || version >= 0 && seg.checkpoints[len(seg.checkpoints)-1].version > version {
-		if seg, err = t.list(ctx, 0); err != nil {
-			return nil, err
+		// A hint that leads nowhere is no hint.
+		if len(seg.checkpoints) > 0 {
+			if s, err := t.loadFrom(ctx, seg, version); err == nil {
+				return s, nil
+			}
 		}
 	}
+	seg, err := t.list(ctx, 0)
+	if err != nil {
+		return nil, err
+	}
+	return t.loadFrom(ctx, seg, version)
+}
+
+func (t *Table) loadFrom(ctx context.Context, seg *segment, version int64) (*Snapshot, error) {
 	latest := seg.latest()
 	if latest < 0 {
 		return nil, fault.Wrap(storage.ErrNotExist, "DELTA_TABLE_NOT_FOUND", "there is no Delta table in %q", storage.Root(t.store))
@@ -295,40 +304,32 @@ func (t *Table) start(ctx context.Context, seg *segment, version int64) (*replay
 
 // checkpointTime gives the state of a checkpoint the time of its commit, or of its own file when that is gone.
 func (t *Table) checkpointTime(ctx context.Context, r *replay, cp checkpointFiles) error {
-	r.s.version = cp.version
-	_, at, err := t.readCommit(ctx, cp.version)
-	if err != nil {
-		info, err := t.store.Stat(ctx, cp.names[0])
-		if err != nil {
-			return err
-		}
-		at = info.ModTime.UTC()
+	c, err := t.readCommit(ctx, cp.version)
+	if err == nil {
+		r.s.time, r.s.modified = c.time(), c.modified
+		return nil
 	}
-	r.s.time = at
-	return nil
+	info, err := t.store.Stat(ctx, cp.names[0])
+	r.s.time, r.s.modified = info.ModTime.UTC(), time.Time{}
+	return err
 }
 
 // replay reads the commits from..to, several at once, and applies them in order.
 func (t *Table) replay(ctx context.Context, r *replay, from, to int64) error {
-	type read struct {
-		c  *commitActions
-		at time.Time
-	}
 	for ; from <= to; from += readAhead {
-		n := min(readAhead, to-from+1)
-		reads := make([]read, n)
+		reads := make([]*commitActions, min(readAhead, to-from+1))
 		var g errgroup.Group
-		for i := range n {
+		for i := range reads {
 			g.Go(func() (err error) {
-				reads[i].c, reads[i].at, err = t.readCommit(ctx, from+i)
+				reads[i], err = t.readCommit(ctx, from+int64(i))
 				return err
 			})
 		}
 		if err := g.Wait(); err != nil {
 			return err
 		}
-		for i, rd := range reads {
-			if err := r.apply(rd.c, from+int64(i), rd.at); err != nil {
+		for i, c := range reads {
+			if err := r.apply(c, from+int64(i)); err != nil {
 				return err
 			}
 		}
@@ -355,7 +356,7 @@ func newReplay(t *Table, from *Snapshot) *replay {
 
 // apply takes one version in. Within a version actions have no order: removes
 // go first, so that a file that is taken out and put back stays.
-func (r *replay) apply(c *commitActions, version int64, at time.Time) error {
+func (r *replay) apply(c *commitActions, version int64) error {
 	s := r.s
 	if c.protocol != nil {
 		if err := c.protocol.checkReadable(); err != nil {
@@ -392,7 +393,7 @@ func (r *replay) apply(c *commitActions, version int64, at time.Time) error {
 		s.files.set(key, &c.adds[i])
 		s.tombs.drop(key)
 	}
-	s.version, s.time = version, at
+	s.version, s.time, s.modified = version, c.time(), c.modified
 	return nil
 }
 

@@ -196,7 +196,6 @@ func (s *fileStats) json() string {
 
 // writeStats writes a tree of values; an empty value, and a struct of them, is left out below the root.
 func writeStats(b *bytes.Buffer, cols []*columnStats, value func(*columnStats) string) bool {
-	start := b.Len()
 	b.WriteByte('{')
 	any := false
 	for _, c := range cols {
@@ -219,7 +218,6 @@ func writeStats(b *bytes.Buffer, cols []*columnStats, value func(*columnStats) s
 		any = any || ok
 	}
 	b.WriteByte('}')
-	_ = start
 	return any
 }
 

@@ -58,25 +58,22 @@ func guard(err *error, code, what string) {
 	}
 }
 
-// readCommit reads one version of the log and the time its file has.
-func (t *Table) readCommit(ctx context.Context, version int64) (*commitActions, time.Time, error) {
+// readCommit reads one version of the log.
+func (t *Table) readCommit(ctx context.Context, version int64) (*commitActions, error) {
 	name := commitName(version)
 	o, err := t.store.Open(ctx, name)
 	if err != nil {
-		return nil, time.Time{}, err
+		return nil, err
 	}
 	data := make([]byte, o.Size())
 	_, err = io.ReadFull(o, data)
-	modified := o.ModTime()
 	if err = errors.Join(err, o.Close()); err != nil {
-		return nil, modified, fault.Wrap(err, "DELTA_INVALID_LOG", "cannot read commit %d", version).At(fault.Where{File: name})
+		return nil, fault.Wrap(err, "DELTA_INVALID_LOG", "cannot read commit %d", version).At(fault.Where{File: name})
 	}
 	c, err := decodeActions(data)
 	if err != nil {
-		return nil, modified, fault.Place(err, "DELTA_INVALID_LOG", fault.Where{File: name})
+		return nil, fault.Place(err, "DELTA_INVALID_LOG", fault.Where{File: name})
 	}
-	if c.info != nil && c.info.InCommitTimestamp != nil {
-		modified = time.UnixMilli(*c.info.InCommitTimestamp)
-	}
-	return c, modified.UTC(), nil
+	c.modified = o.ModTime()
+	return c, nil
 }

@@ -43,8 +43,10 @@ const (
 	// bytes, not of the batches that come in, so that files do not depend on those.
 	chunkRows  = 32 << 10
 	chunkBytes = 16 << 20
-	// maxOpenFiles bounds how many partitions are written at once.
-	maxOpenFiles = 64
+	// maxOpenFiles bounds how many partitions are written at once, and
+	// maxOpenBytes the rows they hold back for their row groups.
+	maxOpenFiles = 256
+	maxOpenBytes = 256 << 20
 )
 
 // FileWriter writes rows to data files of a table, which Commit then adds. It
@@ -318,12 +320,32 @@ func (w *FileWriter) writeTo(ctx context.Context, dir string, values map[string]
 	}
 	w.clock++
 	p.used = w.clock
-	full, err := p.write(w.dataColumns(chunk), int(chunk.NumRows()))
-	if err != nil {
+	if err := p.write(w.dataColumns(chunk), int(chunk.NumRows())); err != nil {
 		return err
 	}
-	if full {
+	if p.full() {
 		return w.finish(dir)
+	}
+	return w.easeMemory()
+}
+
+// easeMemory closes files, those that hold back most first, until what is held back fits.
+func (w *FileWriter) easeMemory() error {
+	total := int64(0)
+	for _, p := range w.open {
+		total += p.groupBytes
+	}
+	for total > maxOpenBytes {
+		largest := ""
+		for dir, p := range w.open {
+			if l := w.open[largest]; l == nil || p.groupBytes > l.groupBytes || p.groupBytes == l.groupBytes && dir < largest {
+				largest = dir
+			}
+		}
+		total -= w.open[largest].groupBytes
+		if err := w.finish(largest); err != nil {
+			return err
+		}
 	}
 	return nil
 }
