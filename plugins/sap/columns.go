@@ -8,12 +8,17 @@ type amounts struct {
 	weir.Numerics
 	texts  weir.Strings
 	isText bool
+	values weir.Decimals // where plain
+	scale  int
+	plain  bool
 }
 
 func amountsOf(c weir.Column) amounts {
 	a := amounts{Numerics: c.Numeric()}
 	if k := c.Type().Kind; k == weir.KindString || k == weir.KindLargeString {
 		a.texts, a.isText = c.String(), true
+	} else if k == weir.KindDecimal128 {
+		a.values, a.scale, a.plain = c.Decimal128(), c.Type().Scale, true
 	}
 	return a
 }
@@ -58,6 +63,7 @@ func trim(s string) string {
 type days struct {
 	kind   weir.Kind
 	column weir.Column
+	plain  bool // a date
 	dates  weir.Numbers[weir.Date]
 	stamps weir.Timestamps
 	texts  weir.Strings
@@ -73,7 +79,7 @@ func daysOf(c weir.Column) days {
 	case weir.KindTimestamp:
 		d.stamps = c.Timestamp()
 	default:
-		d.dates = c.Date()
+		d.dates, d.plain = c.Date(), d.kind == weir.KindDate32
 	}
 	return d
 }

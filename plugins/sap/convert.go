@@ -18,15 +18,18 @@ func convert(c *weir.Call) error {
 	if err != nil {
 		return err
 	}
-	rates, err := ratesOf(c.Input(1))
+	rates, err := ratesOf(c.Input(1), maxAge)
 	if err != nil {
 		return err
 	}
 	in, out := c.Input(0), c.Output()
 	for in.Next() {
-		b := in.Batch()
-		eur := out.Column("net_amount_eur").Decimal128(eurPrecision, eurScale)
-		convertBatch(b, rates, maxAge, eur)
+		r := rowsOf(in.Batch(), rates, out.Column("net_amount_eur").Decimal128(eurPrecision, eurScale))
+		if !r.convertPlain() {
+			for i := range r.dst {
+				r.convert(i)
+			}
+		}
 		if err := out.Flush(); err != nil {
 			return err
 		}
@@ -46,35 +49,47 @@ func maxRateAge(c *weir.Call) (int32, error) {
 	return int32(d.Int64()), nil
 }
 
-func convertBatch(b *weir.Batch, rates *rateTable, maxAge int32, eur *weir.DecimalBuilder) {
-	amounts, days := amountsOf(b.Column("NETWR")), daysOf(b.Column("ERDAT"))
-	currencies := b.Column("WAERK").String()
-	dst := eur.Extend(b.Len())
-	for i := range dst {
-		if amounts.Null(i) {
-			eur.SetNull(i)
-			continue
-		}
-		amount, scale, ok := amounts.at(i)
-		if !ok {
-			b.RowError(i, "INVALID_AMOUNT", "NETWR is not a number of up to 38 digits")
-			continue
-		}
-		day, ok := days.at(i)
-		if !ok {
-			b.RowError(i, "INVALID_DATE", "ERDAT is empty or not a date")
-			continue
-		}
-		rate, why := rates.find(currencies, i, day, maxAge)
-		if why != found {
-			b.RowError(i, why.code(), why.message(currencies.At(i), day))
-			continue
-		}
-		value, ok := weir.Divide(amount, scale, rate.value, rate.scale, eurScale, weir.HalfAwayFromZero)
-		if !ok || !value.Fits(eurPrecision) {
-			b.RowError(i, "INVALID_AMOUNT", "the amount in euro does not fit decimal(18,2)")
-			continue
-		}
-		dst[i] = value
+// rows is a batch on its way into euro.
+type rows struct {
+	batch      *weir.Batch
+	rates      *rateTable
+	amounts    amounts
+	days       days
+	currencies weir.Strings
+	eur        *weir.DecimalBuilder
+	dst        []weir.Decimal128
+}
+
+func rowsOf(b *weir.Batch, rates *rateTable, eur *weir.DecimalBuilder) *rows {
+	return &rows{batch: b, rates: rates, eur: eur, dst: eur.Extend(b.Len()),
+		amounts: amountsOf(b.Column("NETWR")), days: daysOf(b.Column("ERDAT")), currencies: b.Column("WAERK").String()}
+}
+
+// convert converts one row, or reports why it cannot be.
+func (r *rows) convert(i int) {
+	if r.amounts.Null(i) {
+		r.eur.SetNull(i)
+		return
 	}
+	amount, scale, ok := r.amounts.at(i)
+	if !ok {
+		r.batch.RowError(i, "INVALID_AMOUNT", "NETWR is not a number of up to 38 digits")
+		return
+	}
+	day, ok := r.days.at(i)
+	if !ok {
+		r.batch.RowError(i, "INVALID_DATE", "ERDAT is empty or not a date")
+		return
+	}
+	rate, why := r.rates.find(r.currencies, i, day)
+	if why != found {
+		r.batch.RowError(i, why.code(), why.message(r.currencies.At(i), day))
+		return
+	}
+	value, ok := weir.Divide(amount, scale, rate.value, rate.scale, eurScale, weir.HalfAwayFromZero)
+	if !ok || !value.Fits(eurPrecision) {
+		r.batch.RowError(i, "INVALID_AMOUNT", "the amount in euro does not fit decimal(18,2)")
+		return
+	}
+	r.dst[i] = value
 }

@@ -25,10 +25,15 @@ const maxDense = 150_000
 // rateTable finds the rate of a currency and day. Currencies are keyed by their letters packed into a
 // word, so that a lookup compares numbers; slots is an open hash table.
 type rateTable struct {
+	maxAge int32
 	slots  []slot
 	mask   uint64
 	count  int
 	series []series
+	// The same for currencies of three letters, as convertPlain looks them up: codes gives the place of
+	// the currency's calendar, by its letters. Calendar 0 is empty, calendar 1 euro's.
+	codes     []uint8
+	calendars []calendar
 }
 
 type slot struct {
@@ -67,7 +72,7 @@ func (t *rateTable) slot(key uint64) *slot {
 }
 
 // find gives the rate for row i's currency on a day, or why there is none.
-func (t *rateTable) find(currencies weir.Strings, i int, day weir.Date, maxAge int32) (*rate, finding) {
+func (t *rateTable) find(currencies weir.Strings, i int, day weir.Date) (*rate, finding) {
 	if currencies.Null(i) {
 		return nil, unknownCurrency
 	}
@@ -86,7 +91,7 @@ func (t *rateTable) find(currencies weir.Strings, i int, day weir.Date, maxAge i
 	switch {
 	case r == nil:
 		return nil, noRate
-	case int64(day)-int64(r.day) > int64(maxAge):
+	case int64(day)-int64(r.day) > int64(t.maxAge):
 		return nil, rateTooOld
 	}
 	return r, r.state
@@ -123,11 +128,11 @@ func (s *series) search(day weir.Date) *rate {
 // change, and the host sends them once.
 var kept *rateTable
 
-func ratesOf(in *weir.Reader) (*rateTable, error) {
+func ratesOf(in *weir.Reader, maxAge int32) (*rateTable, error) {
 	if kept != nil && in.Unchanged() {
 		return kept, nil
 	}
-	t := &rateTable{}
+	t := &rateTable{maxAge: maxAge}
 	t.resize(64)
 	for in.Next() {
 		t.add(in.Batch())
@@ -138,8 +143,48 @@ func ratesOf(in *weir.Reader) (*rateTable, error) {
 	for i := range t.series {
 		t.series[i].arrange()
 	}
+	t.lay()
 	kept = t
 	return t, nil
+}
+
+// lay makes the calendars.
+func (t *rateTable) lay() {
+	t.codes = make([]uint8, 1<<15)
+	t.calendars = []calendar{{}, euroCalendar()}
+	euro, _ := letters(euroKey)
+	t.codes[euro] = 1
+	for _, s := range t.slots {
+		code, ok := letters(s.key)
+		if s.series == 0 || !ok || code == euro || len(t.calendars) > 255 {
+			continue
+		}
+		t.codes[code] = uint8(len(t.calendars))
+		t.calendars = append(t.calendars, t.series[s.series-1].calendar(t.maxAge))
+	}
+}
+
+// calendar lays the usable rates out by day, up to the last day on which the last one may be used.
+func (s *series) calendar(maxAge int32) calendar {
+	if s.last == nil {
+		return calendar{}
+	}
+	c := calendar{s.first, make([]uint64, len(s.last)+min(int(maxAge), maxDense))}
+	for i, r := range s.rates {
+		value, ok := r.value.Rescale(r.scale, plainScale, weir.Down)
+		if back, _ := value.Rescale(plainScale, r.scale, weir.Down); !ok || back != r.value || !value.IsInt64() || r.state != found {
+			continue
+		}
+		end := int64(len(c.rates))
+		if i+1 < len(s.rates) {
+			end = int64(s.rates[i+1].day) - int64(s.first)
+		}
+		start := int64(r.day) - int64(s.first)
+		for at := start; at < end && at <= start+int64(maxAge); at++ {
+			c.rates[at] = uint64(value.Int64())
+		}
+	}
+	return c
 }
 
 // add takes a batch of rates in any order. Rows without a rate, which is what the ECB's N/A becomes,

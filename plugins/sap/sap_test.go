@@ -115,6 +115,7 @@ func TestAmountsComeInEveryType(t *testing.T) {
 		want   string
 	}{
 		{"decimal(15,2)", "10.94", "10.00"}, {"decimal(38,10)", "10.9380000000", "10.00"}, {"decimal(10,0)", "11", "10.06"},
+		{"decimal(38,10)", "-1844674407.3709551616", "-1686482361.83"}, {"decimal(38,8)", "-92233720368.54775808", "-84324118091.56"},
 		{"decimal(38,0)", "99999999999999999999999999999999999999", "INVALID_AMOUNT"},
 		{"double", 10.938, "10.00"}, {"double", 1.0938e10, "10000000000.00"}, {"double", -0.005469, "-0.01"}, {"double", 0.0054689, "0.00"},
 		{"double", 1e300, "INVALID_AMOUNT"}, {"double", "NaN", "INVALID_AMOUNT"}, {"double", "-Inf", "INVALID_AMOUNT"}, {"double", 5e-324, "0.00"},

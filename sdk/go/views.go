@@ -96,6 +96,9 @@ func (v Strings) Len() int { return v.n }
 // Null reports whether row i is null.
 func (v Strings) Null(i int) bool { return v.valid.null(i) }
 
+// HasNulls reports whether Null can be true at all.
+func (v Strings) HasNulls() bool { return v.valid != nil }
+
 // Bytes gives the bytes of row i in place; they must not be changed and go with the batch.
 func (v Strings) Bytes(i int) []byte {
 	switch {
@@ -105,6 +108,12 @@ func (v Strings) Bytes(i int) []byte {
 		return v.data[v.off64[i]:v.off64[i+1]]
 	}
 	return v.data[i*v.width : (i+1)*v.width]
+}
+
+// Raw gives the bytes of all rows and, with one more than rows, where each starts: for tight loops over
+// a string or binary column. ok is false for the large and the fixed-size layout.
+func (v Strings) Raw() (offsets []int32, data []byte, ok bool) {
+	return v.off32, v.data, v.off32 != nil
 }
 
 // At gives row i in place: the text goes with the batch. Keep it with strings.Clone.
