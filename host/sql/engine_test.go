@@ -318,10 +318,15 @@ func TestOrdinaryQueries(t *testing.T) {
 	in := map[string]arrow.RecordBatch{
 		"silver.orders":     table(t, "id INT, qty INT", `[{"id":1,"qty":5},{"id":2,"qty":null},{"id":2,"qty":9}]`),
 		"dev.silver.Orders": table(t, "id INT", `[{"id":42}]`),
+		"files":             stream(t, table(t, "n INT", `[{"n":8}]`), "/in/x"),
 	}
 	for _, c := range []struct{ sql, want, names string }{
 		{"SELECT id, count(*) AS n, sum(qty) FROM silver.orders GROUP BY id ORDER BY id DESC", "2 2 9|1 1 5", "id n sum(qty)"},
 		{"SELECT * FROM dev.silver.orders", "42", "id"},
+		{"SELECT silver.orders.qty FROM silver.orders WHERE silver.orders.id = 1", "5", "qty"},
+		{"SELECT * FROM files", "8", "n"},
+		{"SELECT f.*, _metadata.file_path AS p FROM files f", `8 "/in/x"`, "n p"},
+		{"SELECT * FROM files JOIN silver.orders ON n > id WHERE qty = 5", "8 1 5", "n id qty"},
 		{"SELECT o.id, p.id FROM silver.orders o JOIN SILVER.ORDERS p ON o.id = p.id ORDER BY ALL", "1 1|2 2|2 2|2 2|2 2", "id id"},
 		{"SELECT orders.qty FROM silver.orders WHERE qty > 5", "9", "qty"},
 		{"SELECT row_number() OVER (ORDER BY qty) AS r FROM silver.orders ORDER BY 1 LIMIT 2 OFFSET 1", "2|3", "r"},
@@ -358,6 +363,27 @@ func TestOrdinaryQueries(t *testing.T) {
 				t.Errorf("columns %s, want %s", got, c.names)
 			}
 		})
+	}
+}
+
+func TestSessionTimeZone(t *testing.T) {
+	e, err := Open(t.Context(), Options{TimeZone: "Asia/Tokyo"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	rows, err := run(t, e, Query{Text: "SELECT current_date AS d, TIMESTAMP '2024-01-01 09:00:00' AS t, localtimestamp AS l", Clock: time.Date(2026, 4, 13, 20, 0, 0, 0, time.UTC)}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Join(rows, "|"); got != `"2026-04-14" "2024-01-01T00:00:00Z" "2026-04-14T05:00:00"` {
+		t.Errorf("got %s", got)
+	}
+	if _, err := Open(t.Context(), Options{TimeZone: "Moon/Base"}); fault.CodeOf(err) != "INVALID_SQL_OPTION" {
+		t.Errorf("got %v", err)
+	}
+	if _, err := Open(t.Context(), Options{MemoryLimit: "plenty"}); fault.CodeOf(err) != "INVALID_SQL_OPTION" {
+		t.Errorf("got %v", err)
 	}
 }
 

@@ -169,6 +169,13 @@ func (r *rewriter) columnRef(n node) error {
 		return r.unknownKind(n)
 	}
 	r.note("column", names[len(names)-1], n)
+	// schema.table.column: the table is known by its last part alone.
+	for k := len(names) - 1; k >= 2; k-- {
+		if r.find(names[:k]) != nil {
+			n["column_names"] = columnRef(names[k-1:]...)["column_names"]
+			break
+		}
+	}
 	if len(names) == 1 {
 		if typeID, ok := clockColumns[strings.ToLower(names[0])]; ok {
 			value, err := clock(typeID)

@@ -287,7 +287,7 @@ func (r *rewriter) selectItem(item node, ctx place, from rel) error {
 	if err := r.reserved(item, item.str("alias")); err != nil {
 		return err
 	}
-	named := item.str("alias") != "" || containsStar(item)
+	named := item.str("alias") != "" || containsStar(item) || len(item.strings("column_names")) > 1
 	var original node
 	if !named {
 		original = clone(item).(map[string]any)
