@@ -7,7 +7,10 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"sync/atomic"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -49,7 +52,9 @@ func BenchmarkReadOrders(b *testing.B) {
 		b.Run(fmt.Sprintf("parallel=%d", parallel), func(b *testing.B) {
 			b.SetBytes(int64(len(data)))
 			b.ReportAllocs()
+			start, n := cpuTime(b), 0
 			for b.Loop() {
+				n++
 				r, err := s.Read(context.Background(), schema, fs, ReadOptions{Parallel: parallel})
 				if err != nil {
 					b.Fatal(err)
@@ -63,8 +68,50 @@ func BenchmarkReadOrders(b *testing.B) {
 				}
 				r.Release()
 			}
+			b.ReportMetric(float64(n*len(data))/1e6/(cpuTime(b)-start).Seconds(), "cpu-MB/s")
 		})
 	}
+}
+
+// BenchmarkDecodeOrders is the decoder alone: bytes in memory to columns, one
+// goroutine. cpu-MB/s is by processor time, which a busy machine leaves alone.
+func BenchmarkDecodeOrders(b *testing.B) {
+	l := newLanding(b, nil)
+	l.put("orders.json", string(orderDocuments(100)))
+	s := l.source(ReadFiles, "format=json", "schemaHints="+orderHints)
+	schema, err := s.Infer(context.Background(), files(b, s))
+	if err != nil {
+		b.Fatal(err)
+	}
+	var fresh atomic.Bool
+	base, err := newDecoder(s, schema, memory.DefaultAllocator, &fresh)
+	if err != nil {
+		b.Fatal(err)
+	}
+	d := &jsonDecoder{decoder: *base}
+	text := orderDocuments(10_000)
+	ch := &chunk{file: &source{File: File{Path: "/f.json"}}, data: append(text, make([]byte, padding)...), n: len(text), line: 1}
+	b.SetBytes(int64(len(text)))
+	b.ReportAllocs()
+	start, n := cpuTime(b), 0
+	for b.Loop() {
+		n++
+		if err := d.decode(ch, func() error { return nil }); err != nil {
+			b.Fatal(err)
+		}
+		p := d.flush()
+		p.release()
+	}
+	b.ReportMetric(float64(n*len(text))/1e6/(cpuTime(b)-start).Seconds(), "cpu-MB/s")
+	d.release()
+}
+
+func cpuTime(b *testing.B) time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
 func BenchmarkInferOrders(b *testing.B) {

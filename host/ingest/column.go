@@ -190,7 +190,7 @@ func unreadable(name string, dt arrow.DataType) error {
 func (c *column) align(i int) {
 	if c.n < i {
 		c.pad(i)
-	} else {
+	} else if c.n > i {
 		c.truncate(i)
 	}
 }

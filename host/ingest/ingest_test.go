@@ -4,13 +4,15 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
-	"maps"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 	"go.uber.org/goleak"
 
@@ -102,11 +104,18 @@ type outcome struct {
 	paths  []string // _metadata.file_path of each row
 	places []Position
 	sizes  []int64 // rows of the batches
+	count  int64
 	stats  Stats
 	err    error
 }
 
 func read(t testing.TB, s *Source, schema *Schema, fs []File, opt ReadOptions) outcome {
+	t.Helper()
+	return readAs(t, s, schema, fs, opt, true)
+}
+
+// readAs reads; without rows it only checks the batches and counts.
+func readAs(t testing.TB, s *Source, schema *Schema, fs []File, opt ReadOptions, rows bool) outcome {
 	t.Helper()
 	mem := memory.NewCheckedAllocator(memory.DefaultAllocator)
 	defer mem.AssertSize(t, 0)
@@ -125,6 +134,16 @@ func read(t testing.TB, s *Source, schema *Schema, fs []File, opt ReadOptions) o
 			t.Fatal("no row number")
 		}
 		meta := rec.Column(int(rec.NumCols()) - 2)
+		for c := range int(rec.NumCols()) {
+			if err := validate(rec.Column(c)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if !rows {
+			out.count += rec.NumRows()
+			continue
+		}
+		out.count += rec.NumRows()
 		for i := range int(rec.NumRows()) {
 			if got := number.Value(i); got != int64(len(out.rows)) {
 				t.Fatalf("row number %d, want %d", got, len(out.rows))
@@ -139,6 +158,61 @@ func read(t testing.TB, s *Source, schema *Schema, fs []File, opt ReadOptions) o
 	out.err = r.Err()
 	out.stats = r.Stats()
 	return out
+}
+
+// validate checks what every Arrow consumer relies on: offsets that rise, and
+// null counts that are true.
+func validate(a arrow.Array) error {
+	nulls := 0
+	for i := range a.Len() {
+		nulls += b2i(a.IsNull(i))
+	}
+	if nulls != a.NullN() {
+		return fmt.Errorf("%s: %d nulls, said to be %d", a.DataType(), nulls, a.NullN())
+	}
+	switch a := a.(type) {
+	case *array.Struct:
+		for i := range a.NumField() {
+			if a.Field(i).Len() != a.Len() {
+				return fmt.Errorf("%s: a field has %d rows of %d", a.DataType(), a.Field(i).Len(), a.Len())
+			}
+			if err := validate(a.Field(i)); err != nil {
+				return err
+			}
+		}
+	case *array.Map:
+		if err := offsets(a.Offsets(), a.ListValues().Len()); err != nil {
+			return err
+		}
+		return validate(a.ListValues())
+	case *array.List:
+		if err := offsets(a.Offsets(), a.ListValues().Len()); err != nil {
+			return err
+		}
+		return validate(a.ListValues())
+	case *array.String:
+		if err := offsets(a.ValueOffsets(), len(a.ValueBytes())); err != nil {
+			return err
+		}
+		for i := range a.Len() {
+			if a.IsValid(i) && !utf8.ValidString(a.Value(i)) {
+				return fmt.Errorf("row %d is no UTF-8: %q", i, a.Value(i))
+			}
+		}
+	}
+	return nil
+}
+
+func offsets(offs []int32, end int) error {
+	for i := 1; i < len(offs); i++ {
+		if offs[i] < offs[i-1] {
+			return fmt.Errorf("offset %d falls", i)
+		}
+	}
+	if n := len(offs); n > 0 && int(offs[n-1]) > end {
+		return fmt.Errorf("offsets end at %d of %d", offs[n-1], end)
+	}
+	return nil
 }
 
 func metaPath(meta arrow.Array, i int) string {
@@ -177,10 +251,4 @@ func wantRows(t *testing.T, got outcome, want ...string) {
 			t.Errorf("row %d\n got %s\nwant %s", i, g, w)
 		}
 	}
-}
-
-func with(m map[string]string, settings ...string) map[string]string {
-	out := maps.Clone(m)
-	maps.Copy(out, opts(settings...))
-	return out
 }

@@ -379,9 +379,12 @@ func (d *jsonDecoder) value(c *column, i, p int) int {
 	case kindDecimal:
 		return d.decimalValue(c, i, p)
 	case kindBool:
-		switch ch {
-		case 't', 'f':
-			end := d.word(p, map[bool]string{true: "true", false: "false"}[ch == 't'])
+		lit := "false"
+		if ch == 't' {
+			lit = "true"
+		}
+		if ch == 't' || ch == 'f' {
+			end := d.word(p, lit)
 			if end > 0 {
 				c.putBool(i, ch == 't')
 			}

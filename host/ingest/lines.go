@@ -49,14 +49,16 @@ type lineCutter struct{ last int }
 
 func (l *lineCutter) cut(b []byte, from int, first bool) int {
 	if first {
-		// The last byte may be the half of a \r\n.
-		if i := bytes.IndexAny(b[from:max(len(b)-1, from)], "\r\n"); i >= 0 {
-			l.last = from + i + 1
-			if b[from+i] == '\r' && b[l.last] == '\n' {
-				l.last++
+		var ends lineEnds
+		if i := ends.find(b, from, len(b)); i < len(b) {
+			switch {
+			case b[i] == '\n':
+				l.last = i + 1
+			case i+1 < len(b) && b[i+1] == '\n':
+				l.last = i + 2
+			case i+1 < len(b): // else it may be the half of a \r\n
+				l.last = i + 1
 			}
-		} else if n := len(b); n > from && b[n-1] == '\n' {
-			l.last = n
 		}
 		return l.last
 	}
