@@ -49,7 +49,7 @@ func readMessage(b []byte) (m message, err error) {
 	if size == 0 { // an end-of-stream marker
 		return m, nil
 	}
-	root := flatbuf.Root(b[8 : 8+size])
+	root := flatbuf.Root(b[8 : 8+size : 8+size])
 	m = message{kind: root.Byte(1), table: root.Table(2), body: b[8+size:]}
 	if n := root.Int64(3); n < 0 || n > int64(len(m.body)) {
 		return m, errorf("[INPUT_INVALID] the body of a message is cut short")

@@ -101,14 +101,17 @@ func (t Table) String(i int) string {
 	return string(t.buf[p+4 : p+4+n])
 }
 
-// Vector reads a field that is a vector.
+// Vector reads a field that is a vector of tables or of larger elements. A length that its buffer cannot
+// hold ends in a bounds check here, before anybody makes room for as many elements.
 func (t Table) Vector(i int) Vector {
 	p := t.field(i)
 	if p == 0 {
 		return Vector{}
 	}
 	p += int(U32(t.buf[p:]))
-	return Vector{t.buf, p + 4, int(U32(t.buf[p:]))}
+	n := int(U32(t.buf[p:]))
+	_ = t.buf[p+4:][:4*n]
+	return Vector{t.buf, p + 4, n}
 }
 
 // Vector is a flatbuffer vector.
