@@ -120,7 +120,7 @@ func TestAClaimWhoseAnswerWasLostIsOurs(t *testing.T) {
 	twin := faultstore.New(dir(t))
 	c := Open(twin)
 	name := Name{"dev", "bronze", "orders"}
-	twin.Add(faultstore.Rule{Op: faultstore.PutIfAbsent, Fault: faultstore.LoseAnswer, Times: 1})
+	twin.Add(faultstore.Rule{Op: faultstore.OpPutIfAbsent, Times: 1, Effect: faultstore.LoseAnswer(errors.New("lost"))})
 	if err := c.Claim(ctx, name, "p"); err == nil {
 		t.Fatal("the fault did not come")
 	}

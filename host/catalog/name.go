@@ -18,6 +18,9 @@ type Name struct{ Catalog, Schema, Table string }
 // ParseName reads a name of one to three parts; missing parts come from
 // defaults. A part may stand in backticks, a doubled one is a backtick.
 func ParseName(s string, defaults Name) (Name, error) {
+	if !utf8.ValidString(s) {
+		return Name{}, invalid(s, "it is not UTF-8")
+	}
 	parts, err := splitName(s)
 	if err != nil {
 		return Name{}, err
@@ -97,8 +100,6 @@ func badPart(part string) string {
 		return "is empty"
 	case len(part) > maxPart:
 		return "is longer than 200 bytes"
-	case !utf8.ValidString(part):
-		return "is not UTF-8"
 	case strings.HasPrefix(part, "_weir"):
 		return "starts with _weir, which is reserved"
 	}

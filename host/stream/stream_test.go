@@ -342,7 +342,7 @@ func TestRowErrorsFollowThePolicy(t *testing.T) {
 				t.Fatal(res, err)
 			}
 			same(t, "quarantine", l.mustRows(t, bronzeName+"_quarantine", "_quarantined_at", "_source"), []string{
-				`{"_batch_id":0,"_code":"EVEN_ID","_flow":"orders","_message":"the id is even","_row":"{\"id\":2,\"_rescued_data\":null}"}`})
+				`{"_batch_id":0,"_code":"EVEN_ID","_flow":"orders","_message":"the id is even","_row":"{\"id\":2,\"_rescued_data\":null}","_rule":[]}`})
 			same(t, "rows", l.mustRows(t, bronzeName), []string{`{"id":1}`, `{"id":3}`})
 		},
 	} {
