@@ -85,8 +85,6 @@ type object struct {
 	follow []int32
 	// frozen objects do not evolve: their type was declared or hinted.
 	frozen bool
-	// unknown is the shape of the fields that have no column; nil when not wanted.
-	unknown *shape
 }
 
 func newObject(fields []*column, frozen bool) *object {

@@ -211,7 +211,6 @@ type csvDecoder struct {
 	file    *source
 	opened  int // value of taken when targets was made: their shapes are part of the news
 	targets []csvTarget
-	order   []*column // data columns by position, for declared schemas without a header
 }
 
 // csvTarget is what becomes of the i-th value of a record.
@@ -398,7 +397,7 @@ func (c *config) shapeText(v []byte, sh *shape) {
 		}
 		return
 	}
-	if d, ok := shapeDecimal(v); ok && d.scale == 0 && d.digits <= 38 && bytes.IndexAny(v, ".eE") < 0 {
+	if d, ok := shapeDecimal(v); ok && d.scale == 0 && d.digits <= 38 && !bytes.ContainsAny(v, ".eE") {
 		sh.decimal(max(d.digits, 1), 0)
 		return
 	}
