@@ -69,11 +69,11 @@ TBLPROPERTIES ('weir.onRowError' = '${policy}') AS SELECT id, n FROM STREAM(fail
 	return p
 }
 
-// A module that traps, exits or fails, and one that lies about its output,
+// A module that exits or fails, and one that lies about its output,
 // fails its flow and no other.
 func TestAFailingModuleLeavesOthersRunning(t *testing.T) {
 	for mode, code := range map[string]string{
-		"trap": "PLUGIN_TRAP", "exit": "PLUGIN_TRAP", "panic": "PLUGIN_FAILED", "fail": "PLUGIN_FAILED",
+		"exit": "PLUGIN_TRAP", "panic": "PLUGIN_FAILED", "fail": "PLUGIN_FAILED",
 		"row_error": "ASKED_TO_FAIL", "lie": "PLUGIN_FAILED", "short": "PLUGIN_OUTPUT_INVALID",
 	} {
 		t.Run(mode, func(t *testing.T) {
@@ -110,6 +110,30 @@ func TestRowErrorsFollowThePolicy(t *testing.T) {
 	if f := r.flow(t, "silver.shaky"); f.RowsWritten != 2 || f.Skipped != 2 || f.Quarantined != 0 {
 		t.Errorf("skip: %+v", f.Metrics)
 	}
+}
+
+// A function that is not row-aligned gives rows that come from no source row in
+// particular: expectations count and drop them, and cannot quarantine them.
+func TestRowsOfUnknownOriginAreCountedAndDropped(t *testing.T) {
+	const table = `CREATE OR REFRESH STREAMING TABLE silver.echoed
+(CONSTRAINT even EXPECT (id % 2 = 0) ON VIOLATION DROP ROW, CONSTRAINT first EXPECT (id < 1)) AS SELECT id, city FROM STREAM(echo);`
+	p := pluginProject(t, "plugins/fixtures/echo", table)
+	r := p.completed(RunOptions{})
+	f := r.flow(t, "silver.echoed")
+	if f.RowsWritten != 2 || f.Dropped != 2 || f.Expectations[1].Failed != 3 {
+		t.Errorf("echoed %+v %+v", f.Metrics, f.Expectations)
+	}
+	p.wantRows("SELECT * FROM silver.echoed ORDER BY id", `{"id":0,"city":"c0"}`, `{"id":2,"city":"c2"}`)
+
+	p.write("sql/orders.sql", rawOrders+strings.Replace(table, "DROP ROW", "FAIL UPDATE", 1))
+	p.write("landing/b.json", `{"id":5,"city":"c5"}`)
+	r = p.run(RunOptions{})
+	if f := r.flow(t, "silver.echoed"); f.State != Failed || f.Error.Code != "EXPECTATION_VIOLATED" {
+		t.Errorf("echoed %s %+v", f.State, f.Error)
+	}
+	p.write("sql/orders.sql", rawOrders+strings.Replace(table, "DROP ROW", "QUARANTINE", 1))
+	_, err := p.tryOpen()
+	wantFault(t, err, "NOT_SUPPORTED", `"even"`, "echo.echo", "row_aligned", "dev.silver.echoed")
 }
 
 // Neither two functions of a module nor two tasks see each other's memory, and
