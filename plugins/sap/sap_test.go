@@ -43,7 +43,7 @@ func amountsAndCodes(t *testing.T, r *weirtest.Result, n int) []string {
 		out[e.Row] = e.Code
 	}
 	for _, row := range r.Rows {
-		at := int(row[3].(int))
+		at := row[3].(int)
 		out[at] = "NULL"
 		if v := row[4]; v != nil {
 			out[at] = v.(string)

@@ -7,7 +7,7 @@ func Divide(a Decimal128, as int, b Decimal128, bs int, scale int, r Rounding) (
 	e := scale + bs - as
 	// Most amounts and rates fit 64 bits, even multiplied: one machine division then.
 	if uint(e) < uint(len(wordPow10)) && a.IsInt64() && b.IsInt64() {
-		n, neg := uint64(a.Lo), a.Hi < 0
+		n, neg := a.Lo, a.Hi < 0
 		if neg {
 			n = -n
 		}

@@ -17,21 +17,6 @@ func bigOf(d Decimal128) *big.Int {
 	return v.Add(v, new(big.Int).SetUint64(d.Lo))
 }
 
-func fromBig(t testing.TB, v *big.Int) Decimal128 {
-	t.Helper()
-	m := new(big.Int).Abs(v)
-	lo := new(big.Int).And(m, new(big.Int).SetUint64(math.MaxUint64)).Uint64()
-	hi := new(big.Int).Rsh(m, 64)
-	if !hi.IsUint64() {
-		t.Fatalf("%v needs more than 128 bits", v)
-	}
-	d, ok := fromMagnitude(u128{lo, hi.Uint64()}, v.Sign() < 0)
-	if !ok {
-		t.Fatalf("%v needs more than 128 bits", v)
-	}
-	return d
-}
-
 var (
 	maxDecimal = Decimal128{math.MaxUint64, math.MaxInt64}
 	minDecimal = Decimal128{0, math.MinInt64}

@@ -4,71 +4,69 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
-// A plugin beside a written-out SDK must build and test without a registry.
-func TestAPluginBuildsBesideTheWrittenSDK(t *testing.T) {
+// What the README promises: a plugin beside a written-out SDK builds and tests without a registry.
+func TestTheFirstTransformOfTheReadmeBuildsAndPasses(t *testing.T) {
 	dir := t.TempDir()
 	if err := Write(filepath.Join(dir, "sdk")); err != nil {
 		t.Fatal(err)
 	}
-	for name, content := range map[string]string{
-		"go.mod": "module example.com/mine\n\ngo 1.26\n\nrequire " + ModulePath + " v0.0.0\n\nreplace " + ModulePath + " => ./sdk\n",
-		"main.go": `package main
-
-import "github.com/weir-data/weir/sdk/go"
-
-func init() { weir.Module("mine", "0.1.0", pipeline) }
-
-func main() {}
-
-func pipeline() {
-	weir.TemporaryView("doubled", weir.ReadStream("numbers").Columns("n"), double,
-		weir.Output(weir.Col("n", "bigint")))
-}
-
-func double(c *weir.Call) error {
-	in, out := c.Input(0), c.Output()
-	for in.Next() {
-		n, to := in.Batch().Column("n").Int64(), out.Column("n").Int64()
-		for i := range n.Len() {
-			to.Append(2 * n.At(i))
-		}
-		if err := out.Flush(); err != nil {
-			return err
-		}
-	}
-	return in.Err()
-}
-`,
-		"main_test.go": `package main
-
-import (
-	"testing"
-
-	"github.com/weir-data/weir/sdk/go/weirtest"
-)
-
-func TestDouble(t *testing.T) {
-	weirtest.Load(t, nil).Run("doubled", weirtest.Table("n bigint", weirtest.Row{21})).Equal(t, weirtest.Row{int64(42)})
-}
-`,
-	} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o644); err != nil {
+	blocks := codeBlocks(t)
+	for i, name := range []string{"go.mod", "main.go", "main_test.go"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(blocks[i]), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
-	run(t, dir, nil, "test", "./...")
-	run(t, dir, []string{"GOOS=wasip1", "GOARCH=wasm"}, "build", "-buildmode=c-shared", "-o", "mine.wasm", ".")
+	cmd := exec.Command("sh", "-ec", blocks[3])
+	cmd.Dir, cmd.Env = dir, offline()
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	info, err := os.Stat(filepath.Join(dir, "shop.wasm"))
+	if err != nil || info.Size() > 2_500_000 {
+		t.Errorf("%v %v", info, err)
+	}
 }
 
-func run(t *testing.T, dir string, env []string, args ...string) {
-	t.Helper()
-	cmd := exec.Command("go", args...)
-	cmd.Dir = dir
-	cmd.Env = append(append(os.Environ(), "GOFLAGS=-mod=mod", "GOPROXY=off", "GOWORK=off"), env...)
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("go %v: %v\n%s", args, err, out)
+// codeBlocks gives the fenced blocks of the README, in order.
+func codeBlocks(t *testing.T) (blocks []string) {
+	text, err := os.ReadFile("../README.md")
+	if err != nil {
+		t.Fatal(err)
 	}
+	for i, part := range strings.Split(string(text), "```") {
+		if i%2 == 1 {
+			_, code, _ := strings.Cut(part, "\n")
+			blocks = append(blocks, code)
+		}
+	}
+	return blocks
+}
+
+func TestTestsAndEmbeddingStayBehind(t *testing.T) {
+	seen := map[string]bool{}
+	if err := Files(func(name string, content []byte) error {
+		seen[name] = len(content) > 0
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"go.mod", "README.md", "doc.go", "exports_wasip1.go", "internal/host/imports_wasip1.go", "internal/seam/seam.go", "weirtest/run.go"} {
+		if !seen[name] {
+			t.Errorf("%s is missing", name)
+		}
+	}
+	for _, name := range []string{"embed.go", "decimal_test.go", "weirtest/roundtrip_test.go", "embedsdk/embedsdk.go"} {
+		if seen[name] {
+			t.Errorf("%s is there", name)
+		}
+	}
+}
+
+// offline is an environment without a registry.
+func offline() []string {
+	return append(os.Environ(), "GOFLAGS=-mod=mod", "GOPROXY=off", "GOWORK=off")
 }
