@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -96,3 +97,46 @@ func BenchmarkNothingNew(b *testing.B) {
 }
 
 func newMerged(files []knownFile) *merged { return mergeLists(newFileList(files)) }
+
+// BenchmarkSmallFiles is P6: one document per file, against listing and
+// reading the same files with a plain loop.
+func BenchmarkSmallFiles(b *testing.B) {
+	const n = 20_000
+	ctx := context.Background()
+	l := newLake(b)
+	landing := filepath.Join(l.dir, "landing")
+	doc := fmt.Sprintf(`{"id":%%d,"name":%q,"items":[{"sku":"a","qty":2},{"sku":"b","qty":1}]}`, strings.Repeat("x", 900))
+	for i := range n {
+		if err := os.WriteFile(filepath.Join(landing, fmt.Sprintf("%06d.json", i)), fmt.Appendf(nil, doc, i+100), 0o644); err != nil {
+			b.Fatal(err)
+		}
+	}
+	for _, limit := range []string{"1000", "10000"} {
+		b.Run("maxFilesPerTrigger="+limit, func(b *testing.B) {
+			l.options["cloudFiles.maxFilesPerTrigger"] = limit
+			plain, flow := time.Duration(0), time.Duration(0)
+			for range b.N {
+				start := time.Now()
+				entries, err := os.ReadDir(landing)
+				if err != nil {
+					b.Fatal(err)
+				}
+				for _, e := range entries {
+					if _, err := os.ReadFile(filepath.Join(landing, e.Name())); err != nil {
+						b.Fatal(err)
+					}
+				}
+				plain += time.Since(start)
+				f := l.mustBronze(b)
+				f.FullRefresh, f.Steps, f.Rules = true, nil, nil
+				start = time.Now()
+				res, err := Run(ctx, f, nil)
+				if err != nil || res.Metrics.OutputRows != n {
+					b.Fatal(res, err)
+				}
+				flow += time.Since(start)
+			}
+			b.ReportMetric(float64(flow)/float64(plain), "x-plain")
+		})
+	}
+}

@@ -19,6 +19,7 @@ import (
 	"github.com/weir-data/weir/host/failpoint"
 	"github.com/weir-data/weir/host/fault"
 	"github.com/weir-data/weir/host/storage"
+	"github.com/weir-data/weir/host/storage/faultstore"
 )
 
 // world is the obvious, slow model of a flow: it remembers every document that
@@ -404,4 +405,35 @@ func killedAt(t *testing.T, name string, count int, refresh string) bool {
 		t.Fatalf("%s#%d: %+v", name, count, res)
 	}
 	return killed
+}
+
+// A disk that is full stops a run with the name of what is wrong, whatever it
+// was writing; with room again the next run ends as the model says.
+func TestAFullDiskLosesNothing(t *testing.T) {
+	for _, rule := range []faultstore.Rule{
+		{Op: faultstore.OpPutIfAbsent, Skip: 4},
+		{Op: faultstore.OpPutIfAbsent, Name: "dev/bronze/orders/_delta_log/*"},
+		{Op: faultstore.OpWrite},
+		{Op: faultstore.OpCommit, Skip: 1},
+		{Op: faultstore.OpPutIfAbsent, Name: "_weir/dwh/checkpoints/*/*/0/commits/*"},
+	} {
+		t.Run(fmt.Sprint(rule.Op, rule.Name), func(t *testing.T) {
+			l := newLake(t)
+			w, err := scenario(l)
+			if err != nil {
+				t.Fatal(err)
+			}
+			rule.Effect = faultstore.Full()
+			l.wrap = func(s storage.Store) storage.Store { return faultstore.New(s, rule) }
+			if _, err := Run(context.Background(), l.mustBronze(t), nil); !errors.Is(err, storage.ErrFull) || fault.CodeOf(err) == "FLOW_FAILED" {
+				t.Fatal(err)
+			}
+			l.wrap = nil
+			f := l.mustBronze(t)
+			mustRun(t, f)
+			if err := w.check(l, f); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
 }

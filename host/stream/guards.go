@@ -2,6 +2,8 @@ package stream
 
 import (
 	"context"
+	"strconv"
+	"strings"
 
 	"github.com/weir-data/weir/host/delta"
 	"github.com/weir-data/weir/host/fault"
@@ -10,30 +12,59 @@ import (
 // What must hold before a run may go on. Each guard turns a state that would
 // lose or double rows in silence into a named error.
 
-// mostGenerations bounds the search for a flow's transaction ids in a table.
-const mostGenerations = 10_000
+// trace is a transaction id of a flow that a table's log carries.
+type trace struct {
+	pipeline, flow string // flow is dataset/name
+	generation     int
+}
 
-// newestInTable gives the highest generation of the flow that committed to the
-// table, -1 for none.
-func newestInTable(snap *delta.Snapshot, flowID string) int {
-	newest := -1
+// tracesIn gives the flows that ever committed to a table.
+func tracesIn(ctx context.Context, table *delta.Table, snap *delta.Snapshot) ([]trace, error) {
 	if snap == nil {
-		return newest
+		return nil, nil
 	}
-	for n := range mostGenerations {
-		if _, ok := snap.Txn(appID(flowID, n)); ok {
-			newest = n
+	d, err := table.Describe(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var out []trace
+	for id := range d.Txns {
+		pipeline, rest, ok1 := strings.Cut(id, "/")
+		last := strings.LastIndexByte(rest, '/')
+		if !ok1 || last < 0 {
+			continue // another writer's
+		}
+		if n, err := strconv.Atoi(rest[last+1:]); err == nil && n >= 0 {
+			out = append(out, trace{pipeline, rest[:last], n})
+		}
+	}
+	return out, nil
+}
+
+// newestTrace gives the highest generation of the flow that committed, -1 for none.
+func newestTrace(traces []trace, f *Flow) int {
+	newest := -1
+	for _, t := range traces {
+		if t.pipeline+"/"+t.flow == f.flowID() {
+			newest = max(newest, t.generation)
 		}
 	}
 	return newest
 }
 
 // guardMissingCheckpoint stops a flow without a checkpoint whose table has its
-// rows: it would read everything again and append it a second time.
-func guardMissingCheckpoint(f *Flow, snap *delta.Snapshot) error {
-	if n := newestInTable(snap, f.flowID()); n >= 0 {
-		return fault.New("CHECKPOINT_MISSING", "the table has rows of this flow, but the flow's checkpoint is gone").
-			WithHint("Restore the checkpoint, or run a full refresh of this table to read everything again")
+// rows: it would read everything again and append it a second time. They may
+// be of another pipeline id, when its record was removed with the checkpoints.
+func guardMissingCheckpoint(f *Flow, traces []trace) error {
+	for _, t := range traces {
+		if t.flow != f.Dataset+"/"+f.Name {
+			continue
+		}
+		e := fault.New("CHECKPOINT_MISSING", "the table has rows of this flow, but the flow's checkpoint is gone")
+		if t.pipeline != f.Pipeline {
+			e = fault.New("CHECKPOINT_MISSING", "the table has rows of this flow from pipeline %s, but the records of that pipeline are gone", t.pipeline)
+		}
+		return e.WithHint("Restore the checkpoint, or run a full refresh of this table to read everything again")
 	}
 	return nil
 }

@@ -31,7 +31,11 @@ func TestGuards(t *testing.T) {
 		harm func(*testing.T, *lake)
 		code string
 	}{
-		"the checkpoint is gone":         {remove(checkpoint), "CHECKPOINT_MISSING"},
+		"the checkpoint is gone": {remove(checkpoint), "CHECKPOINT_MISSING"},
+		"the pipeline's records are gone": {func(t *testing.T, l *lake) {
+			remove("lake/_weir")(t, l)
+			l.pipeline = "another-id"
+		}, "CHECKPOINT_MISSING"},
 		"the newest entries are gone":    {remove(entry("offsets", 2), entry("commits", 2)), "CHECKPOINT_MISSING"},
 		"an offset entry is gone":        {remove(entry("offsets", 1)), "CHECKPOINT_CORRUPT"},
 		"a commit entry is gone":         {remove(entry("commits", 1)), "CHECKPOINT_CORRUPT"},

@@ -32,6 +32,8 @@ type lake struct {
 	// options are those of the file source beyond the harness's own.
 	options map[string]string
 	mem     memory.Allocator
+	// pipeline is the id of the pipeline.
+	pipeline string
 }
 
 func openLake(dir string) (*lake, error) {
@@ -42,7 +44,7 @@ func openLake(dir string) (*lake, error) {
 	if err := os.MkdirAll(filepath.Join(dir, "landing"), 0o755); err != nil {
 		return nil, err
 	}
-	return &lake{dir: dir, store: store, options: map[string]string{}}, nil
+	return &lake{dir: dir, store: store, options: map[string]string{}, pipeline: testPipeline}, nil
 }
 
 func newLake(t testing.TB) *lake {
@@ -117,7 +119,7 @@ func (l *lake) mustBronze(t testing.TB) *Flow {
 func (l *lake) flow(dataset string, src Source) *Flow {
 	name := dataset[strings.LastIndexByte(dataset, '.')+1:]
 	return &Flow{
-		Dataset: dataset, Name: name, Pipeline: testPipeline, UpdateID: "update", Source: src,
+		Dataset: dataset, Name: name, Pipeline: l.pipeline, UpdateID: "update", Source: src,
 		Target:     Target{Table: l.table(dataset), Name: dataset},
 		Quarantine: l.table(dataset + "_quarantine"),
 		Checkpoint: l.open("_weir/dwh/checkpoints/" + dataset + "/" + name),

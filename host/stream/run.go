@@ -109,15 +109,19 @@ func (r *run) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if !ok && !f.FullRefresh {
-		if err := guardMissingCheckpoint(f, target); err != nil {
+	if !ok || f.FullRefresh {
+		traces, err := tracesIn(ctx, f.Target.Table, target)
+		if err != nil {
 			return err
 		}
-	}
-	if !ok || f.FullRefresh {
+		if !f.FullRefresh {
+			if err := guardMissingCheckpoint(f, traces); err != nil {
+				return err
+			}
+		}
 		// Numbers that the table has seen are used up, also when the checkpoint
 		// that knew them is gone.
-		next := newestInTable(target, f.flowID()) + 1
+		next := newestTrace(traces, f) + 1
 		if ok {
 			next = max(next, gen.Generation+1)
 		}
