@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/weir-data/weir/host/fault"
 )
@@ -55,17 +56,18 @@ func report(stderr io.Writer, err error) int {
 }
 
 // printError prints one line that begins with the error's code.
-func printError(w io.Writer, err error) {
-	text := err.Error()
-	if code := fault.CodeOf(err); code == "" {
-		text = "[INTERNAL_ERROR] " + text
-	} else if !hasPrefixCode(text, code) {
-		text = fmt.Sprintf("[%s] %s", code, text)
-	}
-	fmt.Fprintln(w, printable(text))
-}
+func printError(w io.Writer, err error) { printFailure(w, "", err) }
 
-func hasPrefixCode(text, code string) bool {
-	prefix := "[" + code + "]"
-	return len(text) >= len(prefix) && text[:len(prefix)] == prefix
+// printFailure prints the failure of a dataset's flow as one line that begins
+// with the error's code and names the dataset.
+func printFailure(w io.Writer, dataset string, err error) {
+	code := fault.CodeOf(err)
+	if code == "" {
+		code = "INTERNAL_ERROR"
+	}
+	text := strings.TrimPrefix(err.Error(), "["+code+"] ")
+	if !strings.Contains(text, dataset) {
+		text = dataset + ": " + text
+	}
+	fmt.Fprintln(w, printable("["+code+"] "+text))
 }

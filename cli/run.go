@@ -79,7 +79,7 @@ func runUpdate(c *cli.Context) error {
 		}
 		for _, f := range result.Flows {
 			if f.Err != nil {
-				printError(c.App.ErrWriter, f.Err)
+				printFailure(c.App.ErrWriter, f.Dataset, f.Err)
 			}
 		}
 		return toldFailure(fault.New("UPDATE_FAILED", "update %s ended %s", result.UpdateID, result.State))

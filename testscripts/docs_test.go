@@ -126,6 +126,8 @@ var varying = []struct {
 	{regexp.MustCompile(` in [0-9.]+(ms|s)\b`), " in <duration>"},
 	{regexp.MustCompile(`[0-9.]+ MiB`), "<size>"},
 	{regexp.MustCompile(`("(size|bytes|size_bytes)"):[0-9]+`), "$1:<bytes>"},
+	{regexp.MustCompile(`(numOutputBytes":"|output_bytes\\":)[0-9]+`), "$1<bytes>"},
+	{regexp.MustCompile(`("lastUpdated"):[0-9]+`), "$1:<time>"},
 	{regexp.MustCompile(`\([0-9]+ bytes\)`), "(<bytes> bytes)"},
 	{regexp.MustCompile(`go1\.[0-9.]+`), "<go>"},
 	{regexp.MustCompile(`linux|darwin`), "<os>"},
