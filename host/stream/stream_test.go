@@ -488,3 +488,31 @@ func TestADeclaredSchemaMayChangeBetweenRuns(t *testing.T) {
 		t.Fatal(v, err)
 	}
 }
+
+// lostStep gives rows that come from no source row in particular, as an
+// aggregating function does.
+type lostStep struct{}
+
+func (lostStep) Schema(_ context.Context, in *arrow.Schema) (*arrow.Schema, error) { return in, nil }
+func (lostStep) Run(_ context.Context, _ *Task, in array.RecordReader) (array.RecordReader, error) {
+	return mapReader(in, in.Schema(), func(rec arrow.RecordBatch) (arrow.RecordBatch, error) {
+		b := array.NewInt64Builder(memory.DefaultAllocator)
+		defer b.Release()
+		for range rec.NumRows() {
+			b.Append(-1)
+		}
+		col := b.NewArray()
+		defer col.Release()
+		return rec.SetColumn(rec.Schema().FieldIndices(relation.RowColumn)[0], col)
+	}), nil
+}
+
+func TestARowWithoutASourceRowIsQuarantinedAsItIs(t *testing.T) {
+	l := newLake(t)
+	l.mustDrop(t, "1.json", "{\"id\":1}\n{\"id\":-2}\n")
+	f := l.mustBronze(t)
+	f.Steps = append([]Step{lostStep{}}, f.Steps...)
+	mustRun(t, f)
+	same(t, "quarantine", l.mustRows(t, bronzeName+"_quarantine", "_quarantined_at"), []string{
+		`{"_batch_id":0,"_flow":"orders","_row":"{\"id\":-2,\"_rescued_data\":null}","_rule":["has_id"]}`})
+}

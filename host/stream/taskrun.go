@@ -45,11 +45,12 @@ type taskHooks struct {
 
 // refusal is one row that goes to quarantine.
 type refusal struct {
-	row   int64
-	seq   int // among the refusals of its row
+	row   int64 // ordinal of its source row; negative when it comes from none in particular
+	seq   int   // among the refusals of its row
 	rules []string
 	code  string
 	text  string
+	json  []byte // the row itself, when it has no source row
 }
 
 func (h *taskHooks) openSide(ctx context.Context, name string) (array.RecordReader, error) {
@@ -77,17 +78,29 @@ func (h *taskHooks) rowError(row int64, code, message string) error {
 	case SkipRowErrors:
 		return nil
 	case QuarantineRowErrors:
+		if row < 0 {
+			return fault.New("INTERNAL_ERROR", "a step refuses a row that comes from no source row: [%s] %s", code, message)
+		}
 		h.refused = append(h.refused, refusal{row: row, seq: len(h.refused), code: code, text: message})
 		return nil
 	}
-	where := h.source.locate(row)
-	where.Row = row + 1
+	var where fault.Where
+	if row >= 0 {
+		where = h.source.locate(row)
+		where.Row = row + 1
+	}
 	err := fault.New(code, "%s", message).At(where).
 		WithHint("Set on_row_error to skip or quarantine to go on without such rows")
 	if h.stop == nil {
 		h.stop = err
 	}
 	return err
+}
+
+func (h *taskHooks) stopped() error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.stop
 }
 
 func (h *taskHooks) metric(name string, value float64) {
@@ -135,8 +148,8 @@ func (r *taskRunner) run(ctx context.Context, t *Task) (res taskResult, err erro
 		if cause := source.Err(); cause != nil {
 			return res, cause
 		}
-		if t.hooks.stop != nil {
-			return res, t.hooks.stop
+		if stop := t.hooks.stopped(); stop != nil {
+			return res, stop
 		}
 		return res, err
 	}
@@ -182,7 +195,7 @@ func (r *taskRunner) pour(ctx context.Context, t *Task, source sourceReader, m *
 			return w.Write(ctx, out)
 		},
 		Quarantine: t.hooks.quarantineRules,
-		Locate:     source.place,
+		Locate:     func(row int64) string { return placeOf(source, row) },
 	})
 	if err != nil {
 		return nil, nil, err
@@ -216,9 +229,21 @@ func (h *taskHooks) quarantineRules(_ context.Context, rec arrow.RecordBatch, ru
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for i := range rules {
-		h.refused = append(h.refused, refusal{row: rows.Value(i), seq: len(h.refused), rules: rules[i]})
+		r := refusal{row: rows.Value(i), seq: len(h.refused), rules: rules[i]}
+		if rows.IsNull(i) || r.row < 0 {
+			r.row, r.json = -1, relation.RowJSON(rec, i)
+		}
+		h.refused = append(h.refused, r)
 	}
 	return nil
+}
+
+// placeOf says where a row came from, "" when from none in particular.
+func placeOf(source sourceReader, row int64) string {
+	if row < 0 {
+		return ""
+	}
+	return source.place(row)
 }
 
 // tally fills in the figures that the source and the hooks know.
@@ -260,7 +285,7 @@ func (r *taskRunner) quarantineRows(ctx context.Context, t *Task, source sourceR
 		return w.Write(ctx, rec)
 	}
 	err = r.again(ctx, t.Input, source, refused, func(of refusal, row []byte) error {
-		b.Add(expect.QuarantineRow{Rules: of.rules, Code: of.code, Message: of.text, Source: source.place(of.row), Row: row})
+		b.Add(expect.QuarantineRow{Rules: of.rules, Code: of.code, Message: of.text, Source: placeOf(source, of.row), Row: row})
 		if b.Len() < quarantineBatch {
 			return nil
 		}
@@ -283,6 +308,15 @@ const quarantineBatch = 4096
 // again reads the source rows of refusals, which ascend by row, and calls each
 // with the row as JSON.
 func (r *taskRunner) again(ctx context.Context, in Input, source sourceReader, refused []refusal, each func(refusal, []byte) error) error {
+	for len(refused) > 0 && refused[0].row < 0 {
+		if err := each(refused[0], refused[0].json); err != nil {
+			return err
+		}
+		refused = refused[1:]
+	}
+	if len(refused) == 0 {
+		return nil
+	}
 	for _, part := range shareOf(in, source.counts().starts, refused) {
 		if err := r.againPart(ctx, part, each); err != nil {
 			return err
