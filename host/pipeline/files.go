@@ -44,10 +44,7 @@ func (p *Pipeline) tableNamed(name string) (*dataset, error) {
 	}
 	if d == nil {
 		e := fault.New("UNKNOWN_DATASET", "the pipeline has no dataset %q", name)
-		if near := nearest(name, p.graph.names()); near != "" {
-			return nil, e.WithHint("Did you mean %q?", near)
-		}
-		return nil, e.WithHint("It has %s", strings.Join(p.graph.tableNames(), ", "))
+		return nil, suggest(e, name, p.graph.names(), "It has "+strings.Join(p.graph.tableNames(), ", "))
 	}
 	return d, nil
 }

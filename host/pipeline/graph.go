@@ -173,12 +173,7 @@ func (g *graph) resolveInput(ctx context.Context, d *dataset, in *input, exists 
 	}
 	if !found {
 		e := fault.New("TABLE_OR_VIEW_NOT_FOUND", "there is no dataset or table %q", in.written)
-		if near := nearest(in.written, g.names()); near != "" {
-			e.WithHint("Did you mean %q?", near)
-		} else {
-			e.WithHint("Names without catalog and schema mean %s.%s", g.defaults.Catalog, g.defaults.Schema)
-		}
-		return place(e)
+		return place(suggest(e, in.written, g.names(), "Names without catalog and schema mean "+g.defaults.Catalog+"."+g.defaults.Schema))
 	}
 	in.external = name
 	return nil

@@ -1,6 +1,22 @@
 package pipeline
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/weir-data/weir/host/fault"
+)
+
+// suggest adds the name that word most likely misspells to an error, or says
+// otherwise, which may be empty.
+func suggest(e *fault.Error, word string, names []string, otherwise string) *fault.Error {
+	if near := nearest(word, names); near != "" {
+		return e.WithHint("Did you mean %q?", near)
+	}
+	if otherwise != "" {
+		return e.WithHint("%s", otherwise)
+	}
+	return e
+}
 
 // nearest gives the name that word most likely misspells, or "" when none is
 // close: at most a third of its letters differ.

@@ -184,10 +184,7 @@ func declared(d *dataset, query *arrow.Schema) (*arrow.Schema, error) {
 				names = append(names, f.Name)
 			}
 			e := fault.New("UNRESOLVED_COLUMN", "the declared column %q is not in the query's output", c.Name).At(fault.Where{Line: int64(c.Line)})
-			if near := nearest(c.Name, names); near != "" {
-				e.WithHint("Did you mean %q?", near)
-			}
-			return nil, e
+			return nil, suggest(e, c.Name, names, "")
 		}
 		if c.Type != nil && !arrow.TypeEqual(c.Type, f.Type) {
 			return nil, fault.New("INCOMPATIBLE_COLUMN_TYPE", "column %q is declared as %s, the query gives %s", c.Name, typeName(c.Type), typeName(f.Type)).

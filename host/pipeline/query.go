@@ -63,9 +63,5 @@ func (p *Pipeline) unmade(in *input) (array.RecordReader, error) {
 		return nil, fault.New("TABLE_OR_VIEW_NOT_FOUND", "the table %s has not been made yet", in.id()).
 			WithHint("`weir run` makes it")
 	}
-	e := fault.New("TABLE_OR_VIEW_NOT_FOUND", "there is no table %q", in.written)
-	if near := nearest(in.written, p.graph.names()); near != "" {
-		e.WithHint("Did you mean %q?", near)
-	}
-	return nil, e
+	return nil, suggest(fault.New("TABLE_OR_VIEW_NOT_FOUND", "there is no table %q", in.written), in.written, p.graph.names(), "")
 }

@@ -204,10 +204,7 @@ func registerFlow(g *graph, s *Spec, m *module, decl *abi.Flow) error {
 	}
 	if target == nil {
 		e := fault.New("TABLE_OR_VIEW_NOT_FOUND", "the flow's target %q is no dataset of this pipeline", decl.Target).At(at).At(place)
-		if near := nearest(decl.Target, g.names()); near != "" {
-			e.WithHint("Did you mean %q?", near)
-		}
-		return e
+		return suggest(e, decl.Target, g.names(), "")
 	}
 	if target.isView() {
 		return fault.New("INVALID_FLOW_QUERY_TYPE", "the flow's target is a view").At(at).At(place)

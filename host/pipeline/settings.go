@@ -59,12 +59,7 @@ func readSettings(conf map[string]string, at func(key string, e *fault.Error) *f
 		}
 		if strings.HasPrefix(key, "pipelines.") || strings.HasPrefix(key, "spark.") {
 			e := fault.New("NOT_SUPPORTED", "the setting %q has no effect here", key)
-			if near := nearest(key, []string{keyMaxFlowRetryAttempts, keyTimeZone}); near != "" {
-				e.WithHint("Did you mean %q?", near)
-			} else {
-				e.WithHint("Names of your own must not start with pipelines. or spark.")
-			}
-			return s, at(key, e)
+			return s, at(key, suggest(e, key, []string{keyMaxFlowRetryAttempts, keyTimeZone}, "Names of your own must not start with pipelines. or spark."))
 		}
 	}
 	return s, nil

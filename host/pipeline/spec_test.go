@@ -212,7 +212,7 @@ func FuzzLoadSpec(f *testing.F) {
 
 func TestNearestName(t *testing.T) {
 	names := []string{"configuration", "storage", "name"}
-	for word, want := range map[string]string{"Storage": "storage", "sotrage": "storage", "nmae": "name", "colour": "", "x": ""} {
+	for word, want := range map[string]string{"Storage": "storage", "sotrage": "storage", "namme": "name", "colour": "", "x": ""} {
 		if got := nearest(word, names); got != want {
 			t.Errorf("nearest(%q) = %q, want %q", word, got, want)
 		}

@@ -94,10 +94,7 @@ func (f *yamlFile) fields(n ast.Node, what string, handlers map[string]func(ast.
 		if !ok {
 			e := f.errAt(kv.Key, "%s has no field %q", what, key)
 			names := slices.Sorted(maps.Keys(handlers))
-			if near := nearest(key, names); near != "" {
-				return e.WithHint("Did you mean %q?", near)
-			}
-			return e.WithHint("It has %s", strings.Join(names, ", "))
+			return suggest(e, key, names, "It has "+strings.Join(names, ", "))
 		}
 		if kv.Value == nil || kv.Value.Type() == ast.NullType {
 			continue
