@@ -479,6 +479,8 @@ func (p *parser) clauses(st *Statement) error {
 			}
 		case p.accept("USING", "DELTA"):
 			err = once("USING")
+		case p.is("FLOW"):
+			err = p.notSupported(at, "FLOW "+strings.ToUpper(p.peek(1)), "Give the table a query with AS SELECT")
 		case p.is("USING"):
 			err = p.notSupported(at, "USING "+strings.ToUpper(p.peek(1)), "Streaming tables are Delta tables")
 		case p.is("WITH", "ROW", "FILTER"), p.is("SCHEDULE"), p.is("TRIGGER"), p.is("REFRESH"), p.is("LOCATION"), p.is("DEFAULT", "COLLATION"), p.is("OPTIONS"):

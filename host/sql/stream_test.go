@@ -1,6 +1,9 @@
 package sql
 
 import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -145,4 +148,70 @@ func TestWhatAStreamCannotDoIsRefusedByName(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A streaming query over the pieces of its input gives what it gives over the
+// whole: that is what makes it one.
+func TestPiecesGiveWhatTheWholeGives(t *testing.T) {
+	e := openEngine(t)
+	whole := table(t, "id INT, qty INT, tags ARRAY<STRING>", ordersJSON(200))
+	rates := table(t, "id INT, rate DECIMAL(10,2)", `[{"id":3,"rate":"2.50"},{"id":7,"rate":"1.00"},{"id":7,"rate":"0.50"}]`)
+	rnd := rand.New(rand.NewPCG(3, 4))
+	for _, text := range []string{
+		"SELECT *, now() AS at FROM t WHERE qty % 3 <> 0",
+		"SELECT id, unnest(tags) AS tag FROM t",
+		"SELECT id, tag FROM t, UNNEST(tags) AS u(tag) WHERE tag <> 'a1'",
+		"SELECT * FROM (SELECT id, qty::STRING AS q, len(tags)::STRING AS n FROM t) UNPIVOT (v FOR k IN (q, n))",
+		"SELECT t.id, rate FROM t LEFT JOIN rates ON t.id % 10 = rates.id",
+		"SELECT id FROM t ANTI JOIN rates USING (id)",
+		"SELECT id FROM t WHERE id % 10 IN (SELECT id FROM rates) UNION ALL SELECT qty FROM t",
+		"WITH c AS (SELECT id, qty FROM t WHERE qty > 3) SELECT id, qty * 2 AS d FROM c WHERE id > (SELECT min(id) FROM rates)",
+	} {
+		q := Query{Text: text, Stream: "t", Expectations: []string{"id % 2 = 0"}}
+		if strings.Contains(text, "UNPIVOT") {
+			q.Expectations[0] = "v <> '1'"
+		}
+		inputs := func(part arrow.RecordBatch) map[string]arrow.RecordBatch {
+			return map[string]arrow.RecordBatch{"t": stream(t, part, ""), "rates": rates}
+		}
+		want, err := run(t, e, q, inputs(whole))
+		if err != nil {
+			t.Fatal(text, err)
+		}
+		for range 5 {
+			var got []string
+			for from := int64(0); from < whole.NumRows(); {
+				to := min(whole.NumRows(), from+1+rnd.Int64N(80))
+				part, err := run(t, e, q, inputs(whole.NewSlice(from, to)))
+				if err != nil {
+					t.Fatal(err)
+				}
+				got = append(got, part...)
+				from = to
+			}
+			if a, b := withoutRow(got), withoutRow(want); strings.Join(a, "\n") != strings.Join(b, "\n") {
+				t.Fatalf("%s: %d rows in pieces, %d in one", text, len(a), len(b))
+			}
+		}
+	}
+}
+
+func ordersJSON(n int) string {
+	var rows []string
+	for i := range n {
+		rows = append(rows, fmt.Sprintf(`{"id":%d,"qty":%d,"tags":["a%d","b%d"]}`, i, i*7%11, i%3, i%2))
+	}
+	return "[" + strings.Join(rows, ",") + "]"
+}
+
+// withoutRow takes __weir_row, last but for the mask, out of the rows' texts
+// and sorts them.
+func withoutRow(rows []string) []string {
+	out := make([]string, len(rows))
+	for i, r := range rows {
+		f := strings.Fields(r)
+		out[i] = strings.Join(append(f[:len(f)-2:len(f)-2], f[len(f)-1]), " ")
+	}
+	slices.Sort(out)
+	return out
 }
