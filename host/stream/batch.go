@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
@@ -148,13 +149,11 @@ func (a *attempt) work(ctx context.Context) error {
 	group.SetLimit(max(a.flow.Parallel, 1))
 	for i, in := range inputs {
 		group.Go(func() error {
-			t := a.task(i, in)
-			res, err := runner.run(gctx, t)
+			res, err := runner.run(gctx, a.task(i, in))
 			if err == nil {
 				results[i] = res
 				return nil
 			}
-			err = taskError(err, t)
 			var fields *ingest.UnknownFieldError
 			if !errors.As(err, &fields) {
 				return err
@@ -244,13 +243,19 @@ func (a *attempt) evolved(ctx context.Context, err error) error {
 	}
 	a.res.NewColumns = append(a.res.NewColumns, names...)
 	a.tell(Progress{Kind: SchemaEvolved, Batch: a.entry.Batch, Attempt: a.number, NewColumns: names})
-	return &recordedError{fields}
+	message := strings.TrimPrefix(fields.Error(), "["+fields.CodeName()+"] ")
+	return &recordedError{fault.New(fields.CodeName(), "%s", message), fields}
 }
 
-// recordedError says that the new columns are recorded and trying again helps.
-type recordedError struct{ *ingest.UnknownFieldError }
+// recordedError says that new columns are recorded and that trying again helps.
+type recordedError struct {
+	coded  *fault.Error // what is printed; it takes the place in
+	fields *ingest.UnknownFieldError
+}
 
-func (e *recordedError) Unwrap() error { return e.UnknownFieldError }
+func (e *recordedError) Error() string    { return e.coded.Error() }
+func (e *recordedError) CodeName() string { return e.coded.Code }
+func (e *recordedError) Unwrap() []error  { return []error{e.coded, e.fields} }
 
 // outcome sums the batch up for the logs.
 func (a *attempt) outcome() outcome {

@@ -15,9 +15,10 @@
 //  6. now and then, the lists of files of many batches become one sorted run.
 //
 // The parts by file: flow.go what a flow is; run.go the loop; batch.go one
-// batch; task.go one task; generation.go, offsets.go, commits.go the
-// checkpoint's logs; frontcoded.go, runs.go, known.go the file state;
-// filesource.go, deltasource.go the sources; schemas.go the schema versions;
+// batch; task.go and taskrun.go one task; output.go the columns it writes;
+// generation.go, offsets.go, commits.go, schemas.go the records; records.go and
+// checkpoint.go how they are kept; frontcoded.go, runs.go, known.go the lists of
+// files, filestate.go what they tell; filesource.go, deltasource.go the sources;
 // guards.go what must hold before a run may go on. docs/formats.md describes
 // every object byte by byte.
 //

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"runtime/debug"
 	"slices"
 	"sync"
@@ -379,8 +378,4 @@ func (r *taskRunner) againPart(ctx context.Context, part rereading, each func(re
 			WithHint("The file changed while it was read. Run again")
 	}
 	return nil
-}
-
-func taskError(err error, t *Task) error {
-	return fmt.Errorf("task %d of batch %d: %w", t.Index, t.Batch, err)
 }
