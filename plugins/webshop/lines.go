@@ -2,6 +2,9 @@ package main
 
 import "github.com/weir-data/weir/sdk/go"
 
+// flushRows bounds a batch of lines, since documents may have any number of items.
+const flushRows = 1 << 16
+
 // orderLines writes one row per item. A document with an item that cannot be read gives none of its
 // lines: half an order would look like a whole one.
 func orderLines(c *weir.Call) error {
@@ -30,6 +33,11 @@ func orderLines(c *weir.Call) error {
 			for n, l := range lines {
 				to.append(id, n+1, l)
 				appendText(to.currency, &currencies, i)
+			}
+			if to.id.Len() >= flushRows {
+				if err := out.Flush(); err != nil {
+					return err
+				}
 			}
 		}
 		if err := out.Flush(); err != nil {

@@ -81,3 +81,17 @@ func TestDocumentsWithoutItemsAtAll(t *testing.T) {
 		m.Run(lineTable, in).Equal(t)
 	}
 }
+
+func TestManyItemsAreWrittenInParts(t *testing.T) {
+	var many []any
+	for range 1000 {
+		many = append(many, item{"sku": "A", "qty": 1, "price": 1.0})
+	}
+	var rows []weirtest.Row
+	for range 200 {
+		rows = append(rows, weirtest.Row{"o", nil, nil, nil, nil, many, nil})
+	}
+	if got := weirtest.Load(t, nil).Run(lineTable, weirtest.Table(documentColumns, rows...)); len(got.Rows) != 200_000 {
+		t.Errorf("%d rows, %v", len(got.Rows), got.Err)
+	}
+}

@@ -29,7 +29,7 @@
 //
 // It reads the received bytes in place: a view (Strings, Numbers, Decimals, …) is valid until the next
 // call of Next, and costs no copy. It imports neither fmt nor encoding/json nor anything that
-// reflects, so that a module stays under 2.5 MB and TinyGo can compile it.
+// reflects, so that a module stays under 2.5 MB.
 //
 // Errors are sticky: asking a batch for a column it has not, or for the wrong type, gives a view of
 // nulls and records the error; the call fails with it at the end whatever the function returns.

@@ -168,6 +168,9 @@ func decode(messages [][]byte) (fields []weir.Field, rows []Row, err error) {
 		fields = in.Fields()
 		for in.Next() {
 			b := in.Batch()
+			if err := checkDecimals(b); err != nil {
+				return err
+			}
 			for i := range b.Len() {
 				row := make(Row, len(fields))
 				for j, f := range fields {
@@ -179,4 +182,20 @@ func decode(messages [][]byte) (fields []weir.Field, rows []Row, err error) {
 		return in.Err()
 	}, 1)
 	return fields, rows, err
+}
+
+// checkDecimals holds decimals to their precision, as the host does.
+func checkDecimals(b *weir.Batch) error {
+	for _, f := range b.Fields() {
+		if f.Type.Kind != weir.KindDecimal128 {
+			continue
+		}
+		v := b.Column(f.Name).Decimal128()
+		for i := range v.Len() {
+			if !v.Null(i) && !v.At(i).Fits(v.Precision) {
+				return fmt.Errorf("column %s: row %d, %s, does not fit %s", f.Name, b.Start()+int64(i), v.At(i).Text(v.Scale), f.Type)
+			}
+		}
+	}
+	return nil
 }
