@@ -17,8 +17,9 @@
 //     mask of violated expectations. Plans are kept: the next micro-batch only
 //     puts in the clock and the numbers of its scans.
 //  5. scan.go: DuckDB reads an input through a table function of ours, one
-//     thread, each input once, only the columns the query needs. (The driver's
-//     RegisterView is not used: DuckDB 1.5 pushes projections and filters into
+//     thread, each input once, only the columns the query needs; the reader
+//     runs a batch ahead on a goroutine of its own. (The driver's RegisterView
+//     is not used: DuckDB 1.5 pushes projections and filters into
 //     its scan, which ignores them and gives wrong rows.)
 //  6. reader.go: the result streams; chunks of 2,048 rows are put together to
 //     batches of 65,536.

@@ -132,7 +132,7 @@ func (e *Engine) plan(ctx context.Context, q Query, schemas map[string]*arrow.Sc
 		return nil, err
 	}
 	defer c.release()
-	p, err = (&planner{conn: c, q: q}).make(schemas)
+	p, err = (&planner{ctx: ctx, conn: c, q: q}).make(schemas)
 	if err != nil {
 		return nil, err
 	}

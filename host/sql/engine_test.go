@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"strings"
 	"sync"
 	"testing"
@@ -552,3 +553,71 @@ func raw(t *testing.T, e *Engine, text string) ([]string, error) {
 	}
 	return rows, out.Err()
 }
+
+// A reader made of a coroutine must stay on the goroutine it began on, which
+// DuckDB's threads are not.
+func TestAReaderMayBeACoroutine(t *testing.T) {
+	e := openEngine(t)
+	for range 20 {
+		inner := readerOf(t, orderBatches(100_000, 1000)...)
+		next, stop := iter.Pull(func(yield func(struct{}) bool) {
+			for inner.Next() {
+				if !yield(struct{}{}) {
+					return
+				}
+			}
+		})
+		in := coroutine{inner, next}
+		out, err := e.Run(t.Context(), Query{Text: "SELECT count(*) AS n, sum(qty)::BIGINT AS s FROM o", Clock: batchTime}, map[string]array.RecordReader{"o": in})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !out.Next() || rowText(out.RecordBatch(), 0) != "100000 4950000" {
+			t.Errorf("got %v %v", out.RecordBatch(), out.Err())
+		}
+		out.Release()
+		stop()
+		inner.Release()
+	}
+}
+
+type coroutine struct {
+	array.RecordReader
+	next func() (struct{}, bool)
+}
+
+func (c coroutine) Next() bool {
+	_, ok := c.next()
+	return ok
+}
+
+func TestCancelLetsGoOfAnInputThatWaits(t *testing.T) {
+	e := openEngine(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	inner := readerOf(t, orderBatches(1000, 1000)...)
+	defer inner.Release()
+	out, err := e.Run(ctx, Query{Text: "SELECT * FROM o", Stream: "o", Clock: batchTime}, map[string]array.RecordReader{"o": waiting{inner, ctx}})
+	if err == nil {
+		for out.Next() {
+		}
+		err = out.Err()
+		out.Release()
+	}
+	if !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// waiting gives nothing until the context ends, as a source without news does.
+type waiting struct {
+	array.RecordReader
+	ctx context.Context
+}
+
+func (w waiting) Next() bool {
+	<-w.ctx.Done()
+	return false
+}
+
+func (w waiting) Err() error { return w.ctx.Err() }

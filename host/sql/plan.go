@@ -1,6 +1,7 @@
 package sql
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -43,6 +44,7 @@ func (s *scan) named(text, place string) string {
 
 // planner makes plans on one connection.
 type planner struct {
+	ctx  context.Context
 	conn *connection
 	q    Query
 }
@@ -171,7 +173,7 @@ func (p *planner) bind(text string, schemas map[string]*arrow.Schema, r *rewrite
 		if in.uses == 0 {
 			continue
 		}
-		s := newScan(p.conn.db, emptyReader(schemas[in.key]))
+		s := newScan(p.ctx, p.conn.db, emptyReader(schemas[in.key]))
 		defer s.close()
 		text = s.named(text, placeName(in.index))
 	}

@@ -94,7 +94,7 @@ type result struct {
 func (r *result) open(clock time.Time, inputs map[string]array.RecordReader) error {
 	text := r.plan.text
 	for _, in := range r.plan.inputs {
-		s := newScan(r.conn.db, inputs[in.key])
+		s := newScan(r.ctx, r.conn.db, inputs[in.key])
 		r.scans = append(r.scans, s)
 		text = s.named(text, in.place)
 	}

@@ -11,6 +11,7 @@ void weir_scan_next(void *, void *);
 import "C"
 
 import (
+	"context"
 	"fmt"
 	"runtime/debug"
 	"sync"
@@ -34,11 +35,16 @@ const scanFunction = "__weir_scan"
 const vectorRows = 2048
 
 // scan is one input of one query. DuckDB binds it any number of times and
-// reads it once, on whichever thread it likes.
+// reads it once, on whichever thread it likes. The reader itself runs on one
+// goroutine, a batch ahead: decoding and SQL overlap, and a reader that is a
+// coroutine does not mind DuckDB's threads.
 type scan struct {
 	number int64
 	reader array.RecordReader
 	db     *database
+	ctx    context.Context
+	ahead  chan pulled
+	stop   chan struct{}
 
 	mu        sync.Mutex
 	side      *connection // for conversions while the query's own is busy
@@ -57,9 +63,15 @@ var (
 	scanNumber atomic.Int64
 )
 
+// pulled is a batch of the reader, or why there are no more.
+type pulled struct {
+	rec arrow.RecordBatch
+	err error
+}
+
 // newScan offers a reader under a number; close ends that.
-func newScan(db *database, reader array.RecordReader) *scan {
-	s := &scan{number: scanNumber.Add(1), reader: reader, db: db}
+func newScan(ctx context.Context, db *database, reader array.RecordReader) *scan {
+	s := &scan{number: scanNumber.Add(1), reader: reader, db: db, ctx: ctx, ahead: make(chan pulled), stop: make(chan struct{})}
 	reader.Retain()
 	scans.Store(s.number, s)
 	return s
@@ -67,8 +79,16 @@ func newScan(db *database, reader array.RecordReader) *scan {
 
 func (s *scan) close() {
 	scans.Delete(s.number)
+	close(s.stop)
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.opened {
+		for p := range s.ahead {
+			if p.rec != nil {
+				p.rec.Release()
+			}
+		}
+	}
 	if s.batch != nil {
 		s.batch.Release()
 		s.batch = nil
@@ -249,12 +269,40 @@ func (s *scan) open(columns []int) error {
 		s.columns = append(s.columns, c)
 	}
 	s.schema = arrow.NewSchema(fields, nil)
+	go s.pull()
 	conn, err := s.connection()
 	if err != nil {
 		return err
 	}
 	s.converted, err = convertSchema(conn, s.schema)
 	return err
+}
+
+// pull reads the reader to its end, until close.
+func (s *scan) pull() {
+	defer close(s.ahead)
+	for {
+		var p pulled
+		p.err = guarded(func() error {
+			if !s.reader.Next() {
+				return s.reader.Err()
+			}
+			p.rec = s.reader.RecordBatch()
+			p.rec.Retain()
+			return nil
+		})
+		select {
+		case s.ahead <- p:
+		case <-s.stop:
+			if p.rec != nil {
+				p.rec.Release()
+			}
+			return
+		}
+		if p.rec == nil {
+			return
+		}
+	}
 }
 
 // next fills a chunk of DuckDB's with the next rows; it stays empty at the end.
@@ -266,11 +314,18 @@ func (s *scan) next(out mapping.DataChunk) error {
 			s.batch.Release()
 			s.batch = nil
 		}
-		if !s.reader.Next() {
-			mapping.DataChunkSetSize(out, 0)
-			return s.reader.Err()
+		var p pulled
+		select {
+		case p = <-s.ahead: // closed: the end was seen before
+		case <-s.ctx.Done():
+			return s.ctx.Err()
 		}
-		s.batch, s.offset = s.project(s.reader.RecordBatch()), 0
+		if p.rec == nil {
+			mapping.DataChunkSetSize(out, 0)
+			return p.err
+		}
+		s.batch, s.offset = s.project(p.rec), 0
+		p.rec.Release()
 	}
 	n := min(s.batch.NumRows()-s.offset, vectorRows)
 	if len(s.schema.Fields()) > 0 {
