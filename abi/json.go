@@ -125,9 +125,7 @@ func closing(dec *json.Decoder, path string) error {
 }
 
 func join(path, key string) string {
-	if len(key) > 80 {
-		key = key[:80] + "…"
-	}
+	key = clip(key, 80)
 	if path == "" {
 		return key
 	}

@@ -1,7 +1,9 @@
 package abi
 
 import (
+	"errors"
 	"regexp"
+	"strings"
 )
 
 // RowError is why an input row could not be transformed.
@@ -25,15 +27,17 @@ func ParseRowError(data []byte) (RowError, error) {
 			return e, nil
 		}
 	}
-	if e, ok := err.(*Error); ok {
+	var e *Error
+	if errors.As(err, &e) {
 		e.Code = CodeInvalidRowError
 	}
 	return RowError{}, err
 }
 
+// clip cuts a text for a message, between characters.
 func clip(s string, n int) string {
-	if len(s) > n {
-		return s[:n] + "…"
+	if len(s) <= n {
+		return s
 	}
-	return s
+	return strings.ToValidUTF8(s[:n], "") + "…"
 }

@@ -151,7 +151,7 @@ func funcType(params, results string) []byte {
 	list := func(s string) []byte {
 		out := leb(uint64(len(s)))
 		for _, c := range s {
-			out = append(out, byte(letters[c].typ))
+			out = append(out, letters[c].typ)
 		}
 		return out
 	}
@@ -186,12 +186,11 @@ func i64(v int64) []byte  { return cat([]byte{0x42}, sleb(v)) }
 func f64(v float64) []byte {
 	return binary.LittleEndian.AppendUint64([]byte{0x44}, math.Float64bits(v))
 }
-func get(i byte) []byte           { return []byte{0x20, i} }
-func set(i byte) []byte           { return []byte{0x21, i} }
-func tee(i byte) []byte           { return []byte{0x22, i} }
-func loop(body ...[]byte) []byte  { return cat([]byte{0x03, 0x40}, cat(body...), []byte{0x0b}) }
-func block(body ...[]byte) []byte { return cat([]byte{0x02, 0x40}, cat(body...), []byte{0x0b}) }
-func when(body ...[]byte) []byte  { return cat([]byte{0x04, 0x40}, cat(body...), []byte{0x0b}) }
+func get(i byte) []byte          { return []byte{0x20, i} }
+func set(i byte) []byte          { return []byte{0x21, i} }
+func tee(i byte) []byte          { return []byte{0x22, i} }
+func loop(body ...[]byte) []byte { return cat([]byte{0x03, 0x40}, cat(body...), []byte{0x0b}) }
+func when(body ...[]byte) []byte { return cat([]byte{0x04, 0x40}, cat(body...), []byte{0x0b}) }
 
 var (
 	unreachable = []byte{0x00}

@@ -84,7 +84,7 @@ func TestConformance(t *testing.T) {
 	for name, build := range modules {
 		t.Run(name, func(t *testing.T) {
 			wasm := build(t)
-			e := newEngine(t, Options{})
+			e := newEngine(t, Options{CacheDir: codeDir})
 			load(t, e, wasm, nil) // keeps the code compiled between the cases
 			for _, c := range cases {
 				t.Run(c.Function+"/"+c.Name, func(t *testing.T) {
@@ -101,7 +101,7 @@ func TestConformance(t *testing.T) {
 
 func recordOf(t testing.TB, mem memory.Allocator, schema *arrow.Schema, text json.RawMessage) arrow.RecordBatch {
 	t.Helper()
-	rec, _, err := array.RecordFromJSON(mem, schema, strings.NewReader(string(text)), array.WithUseNumber())
+	rec, _, err := array.RecordFromJSON(mem, schema, strings.NewReader(string(text)))
 	if err != nil {
 		t.Fatalf("%v in %s", err, text)
 	}

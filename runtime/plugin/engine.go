@@ -2,12 +2,9 @@ package plugin
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"runtime"
 	"runtime/debug"
-	"strconv"
 	"sync"
 
 	"github.com/tetratelabs/wazero"
@@ -221,13 +218,3 @@ var wazeroVersion = sync.OnceValue(func() string {
 
 // cpuFeatures names what compiled code may depend on.
 func cpuFeatures() string { return fmt.Sprintf("%+v %+v", cpu.X86, cpu.ARM64) }
-
-func hashOf(parts ...[]byte) string {
-	h := sha256.New()
-	for _, p := range parts {
-		h.Write(strconv.AppendInt(nil, int64(len(p)), 10))
-		h.Write([]byte{':'})
-		h.Write(p)
-	}
-	return hex.EncodeToString(h.Sum(nil))
-}

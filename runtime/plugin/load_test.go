@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow/array"
 )
 
 const oneFunction = `{"abi": 1, "module": "m", "functions": [{"name": "f", "kind": "map", "inputs": [{"dataset": "a", "mode": "stream"}], "output": [{"name": "id", "type": "bigint"}, {"name": "name", "type": "string"}]}]}`
@@ -186,4 +188,43 @@ func FuzzReadSections(f *testing.F) {
 			_ = info.verify(DefaultLimits())
 		}
 	})
+}
+
+func TestAllOfPreview1Links(t *testing.T) {
+	if n := len(wasiImports); n != 46 {
+		t.Errorf("%d functions, abi/README.md says 46", n)
+	}
+	a := guestAsm(oneFunction, echoImports, echo(nil))
+	for _, f := range wasiImports {
+		a.weirImport(f.name)
+	}
+	for _, f := range weirImports {
+		a.weirImport(f.name)
+	}
+	load(t, newEngine(t, Options{}), a.bytes(), nil)
+}
+
+func TestAReaderOutlivesItsModule(t *testing.T) {
+	e := newEngine(t, Options{})
+	m, err := e.Load(context.Background(), guest(echoManifest, echoImports, echo(nil)), Config{Name: "m"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	mem := checked(t)
+	in := numbered(t, mem, 1, 1)
+	r, err := m.Map(context.Background(), Call{Function: "echo", Inputs: []array.RecordReader{in}, Mem: mem})
+	in.Release()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := m.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+	}
+	if got, err := read(r); err != nil || got != "id=0 name=n0\nid=1 name=n1\n" {
+		t.Errorf("%q, %v", got, err)
+	}
+	_, err = mapRows(t, m, Call{Function: "echo", Mem: mem}, numbered(t, mem, 1))
+	wantError(t, err, CodeInternal, "closed")
 }

@@ -2,6 +2,7 @@ package plugin
 
 import (
 	"context"
+	"errors"
 	"iter"
 	"sync/atomic"
 
@@ -134,7 +135,7 @@ func newReader(ctx context.Context, m *Module, r *run, schema *arrow.Schema) *re
 		if err == nil {
 			err = r.execute(ctx)
 		}
-		if err != nil && err != errReleased {
+		if err != nil && !errors.Is(err, errReleased) {
 			yield(nil, m.named(err, r.call.Function))
 		}
 	})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -17,7 +18,19 @@ import (
 	"github.com/weir-data/weir/abi/coltype"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// codeDir is a cache that tests with real modules share: compiling one of them takes a second.
+var codeDir string
+
+func TestMain(m *testing.M) {
+	var err error
+	if codeDir, err = os.MkdirTemp("", "weir-plugin-test"); err != nil {
+		panic(err)
+	}
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+		_ = os.RemoveAll(codeDir)
+		os.Exit(code)
+	}))
+}
 
 const echoManifest = `{"abi": 1, "module": "echo", "functions": [
 	{"name": "echo", "kind": "map", "inputs": [{"dataset": "a", "mode": "stream"}], "output": [{"name": "id", "type": "bigint"}, {"name": "name", "type": "string"}]},

@@ -3,7 +3,7 @@ package plugin
 import (
 	"bytes"
 	"encoding/binary"
-	"fmt"
+	"strings"
 
 	"github.com/tetratelabs/wazero/api"
 
@@ -269,9 +269,10 @@ func (in *instance) noteDying(line string) {
 	}
 }
 
+// clip cuts a text for a message, between characters.
 func clip(s string, n int) string {
-	if len(s) > n {
-		return fmt.Sprintf("%.*s…", n, s)
+	if len(s) <= n {
+		return s
 	}
-	return s
+	return strings.ToValidUTF8(s[:n], "") + "…"
 }

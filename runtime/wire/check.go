@@ -2,6 +2,7 @@ package wire
 
 import (
 	"encoding/binary"
+	"math"
 	"math/bits"
 	"unicode/utf8"
 
@@ -74,7 +75,7 @@ func onlyNullUnder(valid, parent []byte, n int64) bool {
 	if parent == nil {
 		return false
 	}
-	for i := 0; i < int(n); i++ {
+	for i := range int(n) {
 		if bitutil.BitIsSet(parent, i) && !bitutil.BitIsSet(valid, i) {
 			return false
 		}
@@ -389,7 +390,18 @@ func isValid(valid []byte, i int) bool { return valid == nil || bitutil.BitIsSet
 // decimals checks that values of so many 64-bit words stay below 10^precision.
 func (c *checker) decimals(b []byte, words, precision int, valid []byte) error {
 	bound := powers[precision]
+	small := int64(math.MaxInt64) // below it, in one word, a value fits for sure
+	if precision < 19 {
+		small = int64(bound[0])
+	}
 	for i := 0; len(b) > 0; i++ {
+		if words == 2 {
+			lo, hi := int64(binary.LittleEndian.Uint64(b)), int64(binary.LittleEndian.Uint64(b[8:]))
+			if hi == lo>>63 && lo < small && lo > -small {
+				b = b[16:]
+				continue
+			}
+		}
 		var v [4]uint64
 		for j := range words {
 			v[j] = binary.LittleEndian.Uint64(b[8*j:])

@@ -18,7 +18,7 @@ func (e *Encoder) addDictionary(data arrow.ArrayData, dt *arrow.DictionaryType, 
 	}
 	g := gather{n: n, valid: make([]byte, (n+7)/8), at: make([]int64, n)}
 	keyBits, valueBits := bufferBytes(data.Buffers()[0]), bufferBytes(values.Buffers()[0])
-	for i := int64(0); i < n; i++ {
+	for i := range n {
 		if len(keyBits) > 0 && !bitutil.BitIsSet(keyBits, int(off+i)) {
 			continue
 		}
@@ -86,7 +86,7 @@ func (g *gather) values(values arrow.ArrayData) [][]byte {
 	case *arrow.StringType, *arrow.BinaryType:
 		offsets, src := bufferBytes(values.Buffers()[1]), bufferBytes(values.Buffers()[2])
 		ends, out := make([]byte, 4*(g.n+1)), []byte(nil)
-		for i := int64(0); i < g.n; i++ {
+		for i := range g.n {
 			if bitutil.BitIsSet(g.valid, int(i)) {
 				k := g.at[i]
 				out = append(out, src[le.Uint32(offsets[4*k:]):le.Uint32(offsets[4*k+4:])]...)
@@ -97,7 +97,7 @@ func (g *gather) values(values arrow.ArrayData) [][]byte {
 	case *arrow.LargeStringType, *arrow.LargeBinaryType:
 		offsets, src := bufferBytes(values.Buffers()[1]), bufferBytes(values.Buffers()[2])
 		ends, out := make([]byte, 8*(g.n+1)), []byte(nil)
-		for i := int64(0); i < g.n; i++ {
+		for i := range g.n {
 			if bitutil.BitIsSet(g.valid, int(i)) {
 				k := g.at[i]
 				out = append(out, src[le.Uint64(offsets[8*k:]):le.Uint64(offsets[8*k+8:])]...)
@@ -115,7 +115,7 @@ func (g *gather) values(values arrow.ArrayData) [][]byte {
 }
 
 func (g *gather) each(f func(i, k int64)) {
-	for i := int64(0); i < g.n; i++ {
+	for i := range g.n {
 		if bitutil.BitIsSet(g.valid, int(i)) {
 			f(i, g.at[i])
 		}

@@ -177,54 +177,63 @@ func oneColumn(t testing.TB, name string, rows int, nulls float64) (schema, batc
 	return enc.Schema(), batch
 }
 
+// spoiled is one column's batch with one thing wrong.
+type spoiled struct {
+	typ   string
+	rows  int
+	nulls float64
+	spoil func(b []byte)
+	code  string
+	text  string
+}
+
+func bodyOf(b []byte) []byte { return b[8+binary.LittleEndian.Uint32(b[4:]):] }
+
+// place finds where some int64 stand in the metadata, one after another.
+func place(b []byte, words ...uint64) int {
+	var want []byte
+	for _, w := range words {
+		want = binary.LittleEndian.AppendUint64(want, w)
+	}
+	i := bytes.Index(b[:len(b)-len(bodyOf(b))], want)
+	if i < 0 {
+		panic(fmt.Sprintf("no %v in the metadata", words))
+	}
+	return i
+}
+
+func set64(b []byte, at int, v uint64) { binary.LittleEndian.PutUint64(b[at:], v) }
+
+var spoiledBatches = map[string]spoiled{
+	"text that is not UTF-8":      {"string", 50, 0, func(b []byte) { bb := bodyOf(b); bb[len(bb)-9] = 0xff }, CodeData, "not UTF-8"},
+	"an offset that falls":        {"string", 5, 0, func(b []byte) { binary.LittleEndian.PutUint32(bodyOf(b)[8:], 1<<30) }, CodeData, "offset 3 is"},
+	"a negative offset":           {"string", 5, 0, func(b []byte) { binary.LittleEndian.PutUint32(bodyOf(b), 1<<31) }, CodeData, "offset 0 is -2147483648"},
+	"offsets past the text":       {"string", 1, 0, func(b []byte) { binary.LittleEndian.PutUint32(bodyOf(b)[4:], 1000) }, CodeData, "needs 1000"},
+	"offsets past the child":      {"array<bigint>", 1, 0, func(b []byte) { binary.LittleEndian.PutUint32(bodyOf(b)[4:], 1000) }, CodeData, "the last offset is 1000"},
+	"a decimal too wide":          {"decimal(18,2)", 3, 0, func(b []byte) { set64(bodyOf(b), 8, 1) }, CodeData, "more than 18 digits"},
+	"the smallest decimal":        {"decimal(38,0)", 3, 0, func(b []byte) { set64(bodyOf(b), 0, 0); set64(bodyOf(b), 8, 1<<63) }, CodeData, "more than 38 digits"},
+	"a wide decimal256":           {"decimal256(50,10)", 3, 0, func(b []byte) { set64(bodyOf(b), 24, 1<<62) }, CodeData, "more than 50 digits"},
+	"the smallest decimal256":     {"decimal256(50,10)", 3, 0, func(b []byte) { bb := bodyOf(b); clear(bb[:32]); set64(bb, 24, 1<<63) }, CodeData, "more than 50 digits"},
+	"a time past the day":         {"time(s)", 3, 0, func(b []byte) { binary.LittleEndian.PutUint32(bodyOf(b)[4:], 86400) }, CodeData, "row 1: a time of 86400"},
+	"a negative time":             {"time(ns)", 3, 0, func(b []byte) { set64(bodyOf(b), 8, 1<<63) }, CodeData, "row 1: a time of -"},
+	"a wrong null count":          {"int", 8, 1, func(b []byte) { set64(b, place(b, 8, 8), 8); set64(b, place(b, 8, 8)+8, 7) }, CodeData, "8 nulls in the validity buffer, 7 in the message"},
+	"nulls without validity":      {"int", 4, 0, func(b []byte) { set64(b, place(b, 4, 0)+8, 2) }, CodeData, "2 nulls and no validity"},
+	"more nulls than rows":        {"int", 4, 0, func(b []byte) { set64(b, place(b, 4, 0)+8, 5) }, CodeData, "5 nulls among 4"},
+	"a negative length":           {"int", 4, 0, func(b []byte) { set64(b, place(b, 4, 0), 1<<63) }, CodeData, "a length of -"},
+	"a length that differs":       {"int", 4, 0, func(b []byte) { set64(b, place(b, 4, 0), 3) }, CodeData, "3 values where there should be 4"},
+	"a buffer outside the body":   {"int", 4, 0, func(b []byte) { set64(b, place(b, 0, 16), 1<<40) }, CodeData, "lies outside the body"},
+	"a buffer that wraps":         {"int", 4, 0, func(b []byte) { set64(b, place(b, 0, 16), 1<<63-8); set64(b, place(b, 1<<63-8, 16)+8, 1<<62) }, CodeData, "lies outside the body"},
+	"a buffer too short":          {"int", 4, 0, func(b []byte) { set64(b, place(b, 0, 16)+8, 8) }, CodeData, "of 8 bytes for 4 values needs 16"},
+	"a buffer of odd place":       {"int", 1, 0, func(b []byte) { set64(b, place(b, 0, 4), 4) }, CodeData, "not at a multiple of 8"},
+	"buffers that overlap":        {"string", 60, 0, func(b []byte) { set64(b, place(b, 256), 0) }, CodeData, "overlaps the one before it"},
+	"an impossible row count":     {"void", 4, 0, func(b []byte) { set64(b, place(b, 4, 4), 1<<41) }, CodeData, "a length of 2199023255552"},
+	"a struct's child is shorter": {"struct<a:int,b:string>", 4, 0, func(b []byte) { set64(b, place(b, 4, 0, 4, 0)+16, 3) }, CodeData, "3 values where there should be 4"},
+	"a fixed list's child":        {"fixed_size_array<int,3>", 4, 0, func(b []byte) { set64(b, place(b, 12, 0), 11) }, CodeData, "11 values where there should be 12"},
+}
+
 // TestEachRuleIsHeld spoils one thing at a time and wants its name.
 func TestEachRuleIsHeld(t *testing.T) {
-	body := func(b []byte) []byte { return b[8+binary.LittleEndian.Uint32(b[4:]):] }
-	find := func(b []byte, words ...uint64) int { // where these int64 stand in the metadata, one after another
-		var want []byte
-		for _, w := range words {
-			want = binary.LittleEndian.AppendUint64(want, w)
-		}
-		i := bytes.Index(b[:len(b)-len(body(b))], want)
-		if i < 0 {
-			panic(fmt.Sprintf("no %v in the metadata", words))
-		}
-		return i
-	}
-	set := func(b []byte, at int, v uint64) { binary.LittleEndian.PutUint64(b[at:], v) }
-	for name, c := range map[string]struct {
-		typ   string
-		rows  int
-		nulls float64
-		spoil func(b []byte)
-		code  string
-		text  string
-	}{
-		"text that is not UTF-8":      {"string", 50, 0, func(b []byte) { bb := body(b); bb[len(bb)-9] = 0xff }, CodeData, "not UTF-8"},
-		"an offset that falls":        {"string", 5, 0, func(b []byte) { binary.LittleEndian.PutUint32(body(b)[8:], 1<<30) }, CodeData, "offset 3 is"},
-		"a negative offset":           {"string", 5, 0, func(b []byte) { binary.LittleEndian.PutUint32(body(b), 1<<31) }, CodeData, "offset 0 is -2147483648"},
-		"offsets past the text":       {"string", 1, 0, func(b []byte) { binary.LittleEndian.PutUint32(body(b)[4:], 1000) }, CodeData, "needs 1000"},
-		"offsets past the child":      {"array<bigint>", 1, 0, func(b []byte) { binary.LittleEndian.PutUint32(body(b)[4:], 1000) }, CodeData, "the last offset is 1000"},
-		"a decimal too wide":          {"decimal(18,2)", 3, 0, func(b []byte) { set(body(b), 8, 1) }, CodeData, "more than 18 digits"},
-		"the smallest decimal":        {"decimal(38,0)", 3, 0, func(b []byte) { set(body(b), 0, 0); set(body(b), 8, 1<<63) }, CodeData, "more than 38 digits"},
-		"a wide decimal256":           {"decimal256(50,10)", 3, 0, func(b []byte) { set(body(b), 24, 1<<62) }, CodeData, "more than 50 digits"},
-		"the smallest decimal256":     {"decimal256(50,10)", 3, 0, func(b []byte) { bb := body(b); clear(bb[:32]); set(bb, 24, 1<<63) }, CodeData, "more than 50 digits"},
-		"a time past the day":         {"time(s)", 3, 0, func(b []byte) { binary.LittleEndian.PutUint32(body(b)[4:], 86400) }, CodeData, "row 1: a time of 86400"},
-		"a negative time":             {"time(ns)", 3, 0, func(b []byte) { set(body(b), 8, 1<<63) }, CodeData, "row 1: a time of -"},
-		"a wrong null count":          {"int", 8, 1, func(b []byte) { set(b, find(b, 8, 8), 8); set(b, find(b, 8, 8)+8, 7) }, CodeData, "8 nulls in the validity buffer, 7 in the message"},
-		"nulls without validity":      {"int", 4, 0, func(b []byte) { set(b, find(b, 4, 0)+8, 2) }, CodeData, "2 nulls and no validity"},
-		"more nulls than rows":        {"int", 4, 0, func(b []byte) { set(b, find(b, 4, 0)+8, 5) }, CodeData, "5 nulls among 4"},
-		"a negative length":           {"int", 4, 0, func(b []byte) { set(b, find(b, 4, 0), 1<<63) }, CodeData, "a length of -"},
-		"a length that differs":       {"int", 4, 0, func(b []byte) { set(b, find(b, 4, 0), 3) }, CodeData, "3 values where there should be 4"},
-		"a buffer outside the body":   {"int", 4, 0, func(b []byte) { set(b, find(b, 0, 16), 1<<40) }, CodeData, "lies outside the body"},
-		"a buffer that wraps":         {"int", 4, 0, func(b []byte) { set(b, find(b, 0, 16), 1<<63-8); set(b, find(b, 1<<63-8, 16)+8, 1<<62) }, CodeData, "lies outside the body"},
-		"a buffer too short":          {"int", 4, 0, func(b []byte) { set(b, find(b, 0, 16)+8, 8) }, CodeData, "of 8 bytes for 4 values needs 16"},
-		"a buffer of odd place":       {"int", 1, 0, func(b []byte) { set(b, find(b, 0, 4), 4) }, CodeData, "not at a multiple of 8"},
-		"buffers that overlap":        {"string", 60, 0, func(b []byte) { set(b, find(b, 256), 0) }, CodeData, "overlaps the one before it"},
-		"an impossible row count":     {"void", 4, 0, func(b []byte) { set(b, find(b, 4, 4), 1<<41) }, CodeData, "a length of 2199023255552"},
-		"a struct's child is shorter": {"struct<a:int,b:string>", 4, 0, func(b []byte) { set(b, find(b, 4, 0, 4, 0)+16, 3) }, CodeData, "3 values where there should be 4"},
-		"a fixed list's child":        {"fixed_size_array<int,3>", 4, 0, func(b []byte) { set(b, find(b, 12, 0), 11) }, CodeData, "11 values where there should be 12"},
-	} {
+	for name, c := range spoiledBatches {
 		t.Run(name, func(t *testing.T) {
 			mem := memory.NewCheckedAllocator(memory.DefaultAllocator)
 			defer mem.AssertSize(t, 0)
