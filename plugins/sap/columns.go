@@ -58,8 +58,8 @@ func trim(s string) string {
 	return s
 }
 
-// days reads ERDAT: a date, a timestamp (its day in UTC), or SAP's text. '00000000' and '0000-00-00'
-// stand for no date at all.
+// days reads ERDAT: a date, a timestamp (its day in UTC), SAP's text, or that text as inference takes it
+// for a number, 20241011. '00000000' and '0000-00-00' stand for no date at all.
 type days struct {
 	kind   weir.Kind
 	column weir.Column
@@ -67,6 +67,7 @@ type days struct {
 	dates  weir.Numbers[weir.Date]
 	stamps weir.Timestamps
 	texts  weir.Strings
+	ints   weir.Integers
 }
 
 const microsPerDay = 86_400_000_000
@@ -78,6 +79,8 @@ func daysOf(c weir.Column) days {
 		d.kind, d.texts = weir.KindString, c.String()
 	case weir.KindTimestamp:
 		d.stamps = c.Timestamp()
+	case weir.KindInt32, weir.KindInt64:
+		d.kind, d.ints = weir.KindInt64, c.Integer()
 	default:
 		d.dates, d.plain = c.Date(), d.kind == weir.KindDate32
 	}
@@ -98,6 +101,19 @@ func (d *days) at(i int) (weir.Date, bool) {
 			day--
 		}
 		return weir.Date(day), true
+	case weir.KindInt64:
+		return dateOfNumber(d.ints.At(i))
 	}
 	return d.dates.At(i), true
+}
+
+// dateOfNumber reads 20241011.
+func dateOfNumber(v int64) (weir.Date, bool) {
+	if v < 10101 || v > 99991231 {
+		return 0, false
+	}
+	year, month, day := int(v/10000), int(v/100%100), int(v%100)
+	date := weir.DateOf(year, month, day)
+	y, m, d := date.Civil()
+	return date, y == year && m == month && d == day
 }

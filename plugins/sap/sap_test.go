@@ -142,6 +142,7 @@ func TestDatesComeInEveryType(t *testing.T) {
 	}{
 		{"date", "2024-10-11", "91.42"}, {"string", "2024-10-11", "91.42"}, {"string", "20241011", "91.42"},
 		{"timestamp", "2024-10-11T23:59:59Z", "91.42"}, {"timestamp_ntz", "2024-10-11T00:00:00Z", "91.42"},
+		{"int", 20241011, "91.42"}, {"bigint", 20241011, "91.42"}, {"int", 0, "INVALID_DATE"}, {"int", 20241301, "INVALID_DATE"}, {"int", 20230229, "INVALID_DATE"},
 		{"string", "00000000", "INVALID_DATE"}, {"string", "0000-00-00", "INVALID_DATE"}, {"string", "", "INVALID_DATE"},
 		{"string", "20240230", "INVALID_DATE"}, {"string", "11.10.2024", "INVALID_DATE"}, {"string", nil, "INVALID_DATE"}, {"date", nil, "INVALID_DATE"},
 	} {
