@@ -3,12 +3,10 @@ package pipeline
 import (
 	"context"
 	"fmt"
-	"slices"
 	"sort"
 	"strings"
 
 	"github.com/weir-data/weir/host/catalog"
-	"github.com/weir-data/weir/host/expect"
 	"github.com/weir-data/weir/host/fault"
 )
 
@@ -140,9 +138,6 @@ func (g *graph) resolve(ctx context.Context, exists func(context.Context, catalo
 		if d.isView() || !d.quarantines() {
 			continue
 		}
-		if err := checkOrigin(d); err != nil {
-			return err
-		}
 		if other := g.tables[d.name.Quarantine()]; other != nil {
 			return fault.New("PIPELINE_DUPLICATE_IDENTIFIERS", "the dataset has the name of the quarantine table of %s", d.id).
 				At(fault.Where{Dataset: other.id}).At(other.place).WithHint("Rename it")
@@ -247,29 +242,6 @@ func (g *graph) checkStreams(d *dataset) error {
 			WithHint("Write STREAM before the input whose new rows are to be appended"))
 	case d.isView() && len(d.rules) > 0:
 		return place(fault.New("NOT_SUPPORTED", "expectations on a temporary view").WithHint("Put them on the table that reads it"))
-	}
-	return nil
-}
-
-// checkOrigin refuses a quarantine expectation on rows whose source row is not
-// known: the quarantine table keeps source rows.
-func checkOrigin(d *dataset) error {
-	set := func(r expect.Rule) bool { return r.Action == expect.Quarantine }
-	at := slices.IndexFunc(d.rules, set)
-	if at < 0 {
-		return nil
-	}
-	for b := &d.flow.body; b != nil; {
-		if b.function != nil && !b.function.RowAligned {
-			return fault.New("NOT_SUPPORTED", "the expectation %q quarantines rows of %s, which does not say what source row each comes from", d.rules[at].Name, b.label()).
-				At(fault.Where{Dataset: d.id}).At(d.place).
-				WithHint("Make the function row_aligned, let it report row errors, or drop the rows")
-		}
-		in := b.streamInput()
-		if in == nil || in.dataset == nil || !in.dataset.isView() {
-			break
-		}
-		b = &in.dataset.flow.body
 	}
 	return nil
 }
