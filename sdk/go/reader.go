@@ -199,8 +199,8 @@ func (b *Batch) find(name string) (Column, bool) {
 }
 
 // RowError reports that row i of the batch could not be transformed. The flow's policy decides what
-// becomes of it. A row-aligned function still writes a value there, which nobody looks at; any other
-// writes nothing. A code is upper case, as in NO_RATE. Call it before the batch's output is flushed.
+// becomes of it. A row-aligned function still writes a row there, such as a null, which goes no further;
+// any other writes nothing. A code is upper case, as in NO_RATE. Call it before the batch's output is flushed.
 func (b *Batch) RowError(i int, code, message string) {
 	buf := appendJSONString(append(make([]byte, 0, 128), `{"code":`...), code)
 	buf = append(appendJSONString(append(buf, `,"message":`...), message), '}')
