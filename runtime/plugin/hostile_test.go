@@ -300,3 +300,28 @@ func TestInputsAreCheckedAgainstTheManifest(t *testing.T) {
 	_, err = mapRows(t, m, Call{Function: "echo", Mem: mem}, empty)
 	wantError(t, err, CodeSchemaMismatch, "column d", "date64")
 }
+
+func TestTextsAndManifestsHaveLimits(t *testing.T) {
+	e := newEngine(t, Options{Limits: Limits{ManifestBytes: 100, TextBytes: 20}})
+	_, err := e.Load(context.Background(), guest(badManifest, nil, func(*asm) []byte { return i32(0) }), Config{Name: "m"})
+	wantError(t, err, CodeLimit, "ManifestBytes = 100")
+
+	e = newEngine(t, Options{Limits: Limits{TextBytes: 20}})
+	long := strings.Repeat("é", 200)
+	m := load(t, e, guest(badManifest, append([]string{"fail"}, echoImports...), func(a *asm) []byte { return cat(a.text(long), a.call("fail"), i32(1)) }), nil)
+	_, err = mapRows(t, m, Call{Function: "f"}, numbered(t, checked(t), 1))
+	wantError(t, err, CodeFailed, strings.Repeat("é", 10)+"…")
+
+	m = load(t, e, guest(badManifest, append([]string{"row_error"}, echoImports...), echo(rowErrorFor(0, `{"code": "X", "message": "`+long+`"}`))), nil)
+	_, err = mapRows(t, m, Call{Function: "f", OnRowError: func(int, int64, string, string) error { return nil }}, numbered(t, checked(t), 1))
+	wantError(t, err, CodeLimit, "TextBytes = 20")
+
+	m = load(t, e, guest(badManifest, append([]string{"row_error"}, echoImports...), echo(rowErrorFor(0, `{"code": "X", "message": "`+long[:100]+`"}`))), nil)
+	heard := ""
+	if _, err = mapRows(t, m, Call{Function: "f", OnRowError: func(_ int, _ int64, _, message string) error { heard = message; return nil }}, numbered(t, checked(t), 1)); err != nil {
+		t.Fatal(err)
+	}
+	if heard != strings.Repeat("é", 10)+"…" {
+		t.Errorf("heard %q", heard)
+	}
+}

@@ -41,7 +41,7 @@ type Module struct {
 
 // Load checks a module and reads its manifest. What it needs compiled it
 // compiles once, however many load it at the same time; with a manifest in the
-// cache it compiles nothing.
+// cache it compiles nothing. The bytes are kept; the caller does not change them.
 func (e *Engine) Load(ctx context.Context, wasm []byte, cfg Config) (*Module, error) {
 	m := &Module{name: cfg.Name, conf: maps.Clone(cfg.Conf), limits: e.limits, schemas: map[string]*arrow.Schema{}}
 	if size := int64(len(wasm)); size > e.limits.ModuleBytes {

@@ -19,7 +19,8 @@ type Call struct {
 	Context  abi.CallContext
 	// Seed of the guest's random source, made of flow, batch and task.
 	Seed uint64
-	// Inputs in the order of the manifest. Map keeps a reference to each until
+	// Inputs in the order of the manifest; the guest pulls them itself, in any
+	// order. Map keeps a reference to each until
 	// the call is over; the caller releases its own.
 	Inputs []array.RecordReader
 	// OnRowError hears of each input row that could not be transformed, once,
@@ -43,6 +44,10 @@ type Call struct {
 // reader's error is nil only when the guest finished and all its output was
 // sound; until then nothing read counts. Releasing the reader early ends the
 // guest.
+//
+// The guest runs on a coroutine (iter.Pull), and Go cannot switch to one from
+// a thread that C called: a reader must not be read inside a cgo callback, such
+// as DuckDB's scan of an Arrow stream. Put a goroutine between the two.
 func (m *Module) Map(ctx context.Context, call Call) (array.RecordReader, error) {
 	reader, err := m.open(ctx, call)
 	if err != nil {

@@ -62,7 +62,7 @@ func (l *linear) exhausted() bool {
 type heap struct{ b []byte }
 
 func (h *heap) grow(size uint64) []byte {
-	if size > uint64(cap(h.b)) {
+	if h.b == nil || size > uint64(cap(h.b)) {
 		b := make([]byte, size, max(size, min(2*uint64(cap(h.b)), 1<<32)))
 		copy(b, h.b)
 		h.b = b
