@@ -3,7 +3,9 @@ package sql
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -149,7 +151,7 @@ func (e *Engine) plan(ctx context.Context, q Query, schemas map[string]*arrow.Sc
 func planKey(q Query, schemas map[string]*arrow.Schema) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%q %q %q %d %q %v\n", q.Text, q.Stream, q.File, q.Line, q.Expectations, q.NullPass)
-	for _, name := range sortedKeys(schemas) {
+	for _, name := range slices.Sorted(maps.Keys(schemas)) {
 		fmt.Fprintf(&b, "%q %s\n", name, schemas[name])
 	}
 	return b.String()

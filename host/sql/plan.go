@@ -3,6 +3,7 @@ package sql
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -90,12 +91,7 @@ func (p *planner) make(schemas map[string]*arrow.Schema) (*plan, error) {
 // rewriter sets up the inputs in a fixed order.
 func (p *planner) rewriter(schemas map[string]*arrow.Schema) (*rewriter, error) {
 	r := &rewriter{origin: p.q.places(), places: map[string]int{}}
-	keys := make([]string, 0, len(schemas))
-	for k := range schemas {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	for i, k := range keys {
+	for i, k := range slices.Sorted(maps.Keys(schemas)) {
 		in := &input{key: k, index: i, stream: k == p.q.Stream, metadata: schemas[k].HasField(relation.MetadataColumn), row: schemas[k].HasField(relation.RowColumn)}
 		r.inputs = append(r.inputs, in)
 		if in.stream {

@@ -13,7 +13,6 @@ import "C"
 import (
 	"context"
 	"fmt"
-	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"unsafe"
@@ -141,7 +140,7 @@ func registerScan(c *connection) error {
 func guarded(f func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = fault.New("INTERNAL_ERROR", "an input of the query panics: %v\n%s", p, debug.Stack())
+			err = fault.New("INTERNAL_ERROR", "an input of the query panics: %v", p)
 		}
 	}()
 	return f()
