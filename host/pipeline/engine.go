@@ -2,9 +2,14 @@ package pipeline
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"sync"
+	"syscall"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -42,7 +47,8 @@ func (e *lazyEngine) get(ctx context.Context) (*sql.Engine, error) {
 			return nil, fault.Wrap(err, "CACHE_UNAVAILABLE", "the SQL engine has no place to spill to")
 		}
 	}
-	spill, err := os.MkdirTemp(parent, "weir-sql-")
+	removeStale(parent)
+	spill, err := os.MkdirTemp(parent, fmt.Sprintf("%s%d-", spillPrefix, os.Getpid()))
 	if err != nil {
 		return nil, fault.Wrap(err, "CACHE_UNAVAILABLE", "the SQL engine has no place to spill to")
 	}
@@ -53,6 +59,24 @@ func (e *lazyEngine) get(ctx context.Context) (*sql.Engine, error) {
 	}
 	e.engine, e.spill = engine, spill
 	return engine, nil
+}
+
+// spillPrefix begins the names of spill folders; the process that uses one follows.
+const spillPrefix = "weir-sql-"
+
+// removeStale removes the spill folders of processes that are gone: one that
+// was killed could not. What cannot be removed costs room and nothing else.
+func removeStale(parent string) {
+	if parent == "" {
+		parent = os.TempDir()
+	}
+	folders, _ := filepath.Glob(filepath.Join(parent, spillPrefix+"*-*"))
+	for _, folder := range folders {
+		number, _, _ := strings.Cut(strings.TrimPrefix(filepath.Base(folder), spillPrefix), "-")
+		if pid, err := strconv.Atoi(number); err == nil && errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) {
+			_ = os.RemoveAll(folder)
+		}
+	}
 }
 
 func (e *lazyEngine) describe(ctx context.Context, q sql.Query, inputs map[string]*arrow.Schema) (*arrow.Schema, error) {

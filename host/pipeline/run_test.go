@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -434,6 +435,37 @@ func TestQueries(t *testing.T) {
 		if _, err := p.open().Query(t.Context(), query); err == nil || (code != "" && fault.CodeOf(err) != code) {
 			t.Errorf("%s: %v", query, err)
 		}
+	}
+}
+
+// covers A44 A162
+func TestInputThatDoesNotFitIsToldAndKept(t *testing.T) {
+	p := newProject(t, landingConf)
+	p.write("sql/bronze.sql", strings.Replace(bronzeOrders, "format => 'json'", "format => 'json', schemaHints => 'qty BIGINT'", 1))
+	p.write("landing/a.json", ordersLine(1, 2, "")+ordersLine(2, `"many"`, "")+`{"order_id":"o3`+"\n")
+	r := p.completed(RunOptions{})
+	f := r.flow(t, "orders")
+	if f.RowsWritten != 3 || f.Rescued != 2 || f.Malformed != 1 {
+		t.Errorf("%+v", f.Metrics)
+	}
+	if len(f.Warnings) != 2 || !strings.Contains(f.Warnings[0], "could not be read: 1") || !strings.Contains(f.Warnings[1], "did not fit their columns: 1") {
+		t.Errorf("warnings %q", f.Warnings)
+	}
+	p.wantRows("SELECT count(*) AS n FROM orders WHERE _rescued_data IS NOT NULL", `{"n":2}`)
+}
+
+func TestSpillFoldersOfDeadProcessesAreRemoved(t *testing.T) {
+	parent := t.TempDir()
+	dead, alive, other := filepath.Join(parent, "weir-sql-999999999-a"), filepath.Join(parent, fmt.Sprintf("weir-sql-%d-b", os.Getpid())), filepath.Join(parent, "weir-sql-x-c")
+	for _, dir := range []string{dead, alive, other} {
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	removeStale(parent)
+	left, err := filepath.Glob(filepath.Join(parent, "*"))
+	if err != nil || !slices.Equal(left, []string{alive, other}) {
+		t.Errorf("left %v %v", left, err)
 	}
 }
 

@@ -24,9 +24,6 @@ func (p *Pipeline) openSources() error {
 				return err.At(at)
 			}
 			p.sources[in] = src
-			for _, w := range src.Warnings() {
-				p.opts.Logger.Warn(w, "dataset", d.id)
-			}
 		}
 	}
 	return nil

@@ -3,6 +3,8 @@ package pipeline
 import (
 	"context"
 	"errors"
+	"fmt"
+	"runtime/debug"
 	"sync"
 
 	"github.com/weir-data/weir/host/delta"
@@ -127,6 +129,7 @@ func (u *update) runFlow(ctx context.Context, d *dataset, f *FlowResult) {
 	u.mu.Unlock()
 	switch {
 	case err == nil:
+		u.warnOfInput(f)
 		u.change(f, Completed, "completed", nil)
 	case ctx.Err() != nil:
 		u.change(f, Canceled, "canceled", u.placed(d, err))
@@ -141,8 +144,13 @@ func (u *update) placed(d *dataset, err error) error {
 	return fault.Place(err, "FLOW_FAILED", fault.Where{Dataset: d.id, Flow: d.flow.name})
 }
 
-// stream makes the flow ready and runs it.
-func (u *update) stream(ctx context.Context, d *dataset, f *FlowResult) (stream.Result, error) {
+// stream makes the flow ready and runs it. A panic is an error of this flow.
+func (u *update) stream(ctx context.Context, d *dataset, f *FlowResult) (_ stream.Result, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fault.New("INTERNAL_ERROR", "the flow panicked: %v\n%s", p, debug.Stack())
+		}
+	}()
 	c := u.p.chainOf(d, u.p.tableSchema)
 	none := stream.Result{TargetVersion: -1}
 	flow := &stream.Flow{
@@ -164,6 +172,9 @@ func (u *update) stream(ctx context.Context, d *dataset, f *FlowResult) (stream.
 	if src := u.p.sources[c.source]; src != nil {
 		flow.Source = stream.NewFileSource(src)
 		flow.Schemas = u.p.schemas(d)
+		for _, w := range src.Warnings() {
+			u.warn(f, w)
+		}
 	} else {
 		table := u.p.inputTable(c.source)
 		if snapshot, err := snapshotOf(ctx, table); err != nil {
@@ -172,7 +183,6 @@ func (u *update) stream(ctx context.Context, d *dataset, f *FlowResult) (stream.
 			u.warn(f, c.source.id()+" has no rows yet; there is nothing to read")
 			return none, nil
 		}
-		var err error
 		if flow.Source, err = stream.NewDeltaSource(c.source.id(), table, nil); err != nil {
 			return none, err
 		}
@@ -205,10 +215,23 @@ func (f *FlowResult) finish(d *dataset, got stream.Result) {
 	f.NewColumns = got.NewColumns
 }
 
+// warnOfInput tells of input that did not fit: it is kept, and somebody should look at it.
+func (u *update) warnOfInput(f *FlowResult) {
+	if f.Malformed > 0 {
+		u.warn(f, fmt.Sprintf("records that could not be read: %d; their text is in the rescued data column under _corrupt_record", f.Malformed))
+	}
+	if n := f.Rescued - f.Malformed; n > 0 {
+		u.warn(f, fmt.Sprintf("rows with values that did not fit their columns: %d; the values are in the rescued data column", n))
+	}
+}
+
 func (u *update) warn(f *FlowResult, message string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	f.Warnings = append(f.Warnings, message)
+	u.log.Emit(events.Event{Type: events.FlowProgress, Level: events.Warn, Message: message,
+		Origin:  events.Origin{DatasetName: f.Dataset, FlowName: f.Flow, FlowID: f.flowID},
+		Details: events.FlowProgressDetails{Status: string(f.State)}})
 	u.tell(Progress{Dataset: f.Dataset, Flow: f.Flow, State: f.State, Batch: -1, Metrics: f.Metrics, Message: message})
 }
 
