@@ -190,12 +190,12 @@ func (c *conformanceTable) check(t *testing.T, root, expected string) (outcome s
 	if n, err := s.LiveRows(); err != nil || n != *c.LiveRows {
 		t.Errorf("LiveRows = %d, %v; want %d", n, err, *c.LiveRows)
 	}
-	rows, err := scanRows(ctx, s, ScanOptions{BatchRows: 1000}, nil)
+	rows, err := countRows(ctx, s, 1000)
 	if err != nil {
 		return c.refused(t, err), 0
 	}
-	if int64(len(rows)) != *c.LiveRows {
-		t.Errorf("scan gave %d rows, want %d", len(rows), *c.LiveRows)
+	if rows != *c.LiveRows {
+		t.Errorf("scan gave %d rows, want %d", rows, *c.LiveRows)
 	}
 	versions = c.checkVersions(t, table)
 	if c.ExpectedDir == "" {
@@ -256,17 +256,17 @@ func (c *conformanceTable) checkVersions(t *testing.T, table *Table) int {
 			t.Fatal(err)
 		}
 		s, err := table.SnapshotAt(context.Background(), version)
-		var rows []string
+		var rows int64
 		if err == nil {
-			rows, err = scanRows(context.Background(), s, ScanOptions{}, nil)
+			rows, err = countRows(context.Background(), s, 0)
 		}
 		switch {
 		case err != nil && c.Table == "cdf-table-with-dv" && fault.Is(err, "DELTA_INVALID_DELETION_VECTOR"):
 			// Its vector of version 5 is not in the format of the protocol.
 		case err != nil:
 			t.Errorf("version %d: %v", version, err)
-		case int64(len(rows)) != want:
-			t.Errorf("version %d has %d rows, want %d", version, len(rows), want)
+		case rows != want:
+			t.Errorf("version %d has %d rows, want %d", version, rows, want)
 		default:
 			n++
 		}
@@ -332,6 +332,19 @@ func firstDifference(got, want []string) string {
 	return ""
 }
 
+// countRows scans every column and counts.
+func countRows(ctx context.Context, s *Snapshot, batch int) (n int64, err error) {
+	r, err := s.Scan(ctx, ScanOptions{BatchRows: batch})
+	if err != nil {
+		return 0, err
+	}
+	defer r.Release()
+	for r.Next() {
+		n += r.RecordBatch().NumRows()
+	}
+	return n, r.Err()
+}
+
 // scanRows gives every row as one line.
 func scanRows(ctx context.Context, s *Snapshot, opt ScanOptions, except map[string]bool) ([]string, error) {
 	r, err := s.Scan(ctx, opt)
@@ -389,6 +402,8 @@ func cell(arr arrow.Array, i int) string {
 		return fmt.Sprintf("%q", values)
 	case *array.Float64:
 		return javaFloat(a.Value(i), 64)
+	case *array.Decimal128:
+		return a.Value(i).ToString(a.DataType().(*arrow.Decimal128Type).Scale)
 	}
 	return arr.ValueStr(i)
 }

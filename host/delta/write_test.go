@@ -332,7 +332,7 @@ func TestBatchesAreBroughtIntoTheTablesShape(t *testing.T) {
 	}
 	f.commit(Commit{Schema: table, Add: files})
 	want := []string{
-		"Id=7|d=1.5|dec=-1.25|st={a:null,b:x,}|ts=2024-01-01T00:00:00.5Z|none=null|",
+		"Id=7|d=1.5|dec=-1.2500|st={a:null,b:x,}|ts=2024-01-01T00:00:00.5Z|none=null|",
 		"Id=null|d=null|dec=null|st=null|ts=null|none=null|",
 	}
 	if got := f.rows(); !slices.Equal(got, want) {
