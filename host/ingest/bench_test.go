@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -279,4 +280,53 @@ func BenchmarkReadCSV(b *testing.B) {
 		}
 		r.Release()
 	}
+}
+
+// BenchmarkList is the cost of a trigger that finds nothing new, against a walk
+// that reads the names only.
+func BenchmarkList(b *testing.B) {
+	l := newLanding(b, nil)
+	const count = 20_000
+	for i := range count {
+		l.put(fmt.Sprintf("dt=2026-%02d-%02d/order_%06d.json", 1+i%12, 1+i%28, i), "{}")
+	}
+	s := l.source(CloudFiles, "cloudFiles.format=json")
+	b.Run("names", func(b *testing.B) {
+		start, n := cpuTime(b), 0
+		for b.Loop() {
+			n++
+			seen := 0
+			for _, dir := range must(os.ReadDir(l.dir)) {
+				seen += len(must(os.ReadDir(filepath.Join(l.dir, dir.Name()))))
+			}
+			if seen != count {
+				b.Fatal(seen)
+			}
+		}
+		b.ReportMetric(float64((cpuTime(b)-start).Nanoseconds())/float64(n)/count, "cpu-ns/file")
+	})
+	b.Run("list", func(b *testing.B) {
+		start, n := cpuTime(b), 0
+		for b.Loop() {
+			n++
+			seen := 0
+			for _, err := range s.List(context.Background()) {
+				if err != nil {
+					b.Fatal(err)
+				}
+				seen++
+			}
+			if seen != count {
+				b.Fatal(seen)
+			}
+		}
+		b.ReportMetric(float64((cpuTime(b)-start).Nanoseconds())/float64(n)/count, "cpu-ns/file")
+	})
+}
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
 }

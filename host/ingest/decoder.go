@@ -180,6 +180,9 @@ func (d *decoder) begin(ch *chunk) {
 func (d *decoder) endRow(ch *chunk, at int, line int64) {
 	i := d.rows
 	for _, p := range d.parts {
+		if p.col.n > i {
+			continue // a declared column that the record has itself; the folder is in _metadata
+		}
 		if !d.c.putText(p.col, i, p.value) && d.keeps() {
 			d.res.text(p.col.name, p.value)
 		}

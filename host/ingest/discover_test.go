@@ -271,6 +271,10 @@ func TestPartitionColumns(t *testing.T) {
 	if got.err != nil || got.rows[1] != `{"id":1,"dt":"2026-07-28","_rescued_data":null}` {
 		t.Fatal(got.rows, got.err)
 	}
+	got = l.load(ReadFiles, "format=json", "schema=id INT, region STRING, _rescued_data STRING")
+	if got.err != nil || got.rows[2] != `{"id":2,"region":"other","_rescued_data":"{\"dt\":\"2026-07-29\",\"_file_path\":\"DIR/dt=2026-07-29/region=us%20east/b.json\"}"}` {
+		t.Fatal(got.rows, got.err)
+	}
 	got = l.load(ReadFiles, "format=json", "schema=id INT, region INT, _rescued_data STRING")
 	if got.err != nil || got.rows[1] != `{"id":1,"region":null,"_rescued_data":"{\"region\":\"eu\",\"_file_path\":\"DIR/dt=2026-07-28/region=eu/a.json\"}"}` {
 		t.Fatal(got.rows, got.err)

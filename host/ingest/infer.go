@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"runtime"
-	"strings"
 	"sync/atomic"
 	"unicode/utf8"
 
@@ -250,9 +249,4 @@ func (s *Source) inferCSV(ch *chunk, sh *shape) error {
 		p = d.afterLine(end)
 	}
 	return nil
-}
-
-// Describe says in one line what the source reads, for plans and messages.
-func (s *Source) Describe() string {
-	return strings.Join([]string{string(s.config.format), s.place.root}, " ")
 }

@@ -257,7 +257,7 @@ func (d *jsonDecoder) object(o *object, c *column, i, p int) int {
 				last = f + 1
 				p = d.value(o.fields[f], i, k.next)
 			} else {
-				p = d.unknown(o, c, string(name), k.next)
+				p = d.unknown(o, c, text(name), k.next)
 			}
 		}
 		if p < 0 {

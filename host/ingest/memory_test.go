@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"bytes"
 	"context"
 	"io"
 	"runtime"
@@ -25,12 +26,9 @@ func (e endless) Open(context.Context, string) (storage.Object, error) {
 
 type exes struct{}
 
-func (exes) Read(p []byte) (int, error) {
-	for i := range p {
-		p[i] = 'x'
-	}
-	return len(p), nil
-}
+var block = bytes.Repeat([]byte{'x'}, 1<<20)
+
+func (exes) Read(p []byte) (int, error) { return copy(p, block), nil }
 
 type endlessObject struct {
 	io.Reader

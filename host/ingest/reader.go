@@ -163,6 +163,11 @@ func (r *Reader) give(work chan<- *job, j *job) bool {
 
 // produce makes jobs of the files, in their order.
 func (r *Reader) produce(work chan<- *job) {
+	defer func() {
+		if p := recover(); p != nil {
+			r.fail(fault.New("INTERNAL_ERROR", "reading failed: %v", p))
+		}
+	}()
 	var group []*source
 	size := int64(0)
 	flush := func() bool {
@@ -201,22 +206,23 @@ func (f *source) large() bool {
 	return f.Size > largeFile
 }
 
+// fail reports an error of the producer in its place, behind the jobs before; it is always false.
+func (r *Reader) fail(err error) bool {
+	j := &job{out: make(chan result, 1)}
+	j.out <- result{err: err}
+	close(j.out)
+	select {
+	case r.pending <- j:
+	case <-r.ctx.Done():
+	}
+	return false
+}
+
 // produceLarge reads one large file and gives its pieces away.
 func (r *Reader) produceLarge(work chan<- *job, f *source) bool {
-	failed := func(err error) bool {
-		// Reported in its place: the job carries the failure behind the pieces before.
-		j := &job{out: make(chan result, 1)}
-		j.out <- result{err: err}
-		close(j.out)
-		select {
-		case r.pending <- j:
-		case <-r.ctx.Done():
-		}
-		return false
-	}
 	k, state, err := r.open(f)
 	if err != nil {
-		return failed(err)
+		return r.fail(err)
 	}
 	if state != "" {
 		return r.give(work, &job{files: []*source{f}, skip: state})
@@ -225,7 +231,7 @@ func (r *Reader) produceLarge(work chan<- *job, f *source) bool {
 	for {
 		ch, err := k.next()
 		if err != nil {
-			return failed(readError(r.ctx, err, f.Path))
+			return r.fail(readError(r.ctx, err, f.Path))
 		}
 		if ch == nil {
 			return true

@@ -15,7 +15,8 @@ import (
 type rescue struct {
 	buf []byte
 	// suffix is what ends the text: the file's path, as JSON.
-	suffix []byte
+	suffix  []byte
+	scratch []byte
 }
 
 const corruptKey = "_corrupt_record"
@@ -114,8 +115,8 @@ func (s *jsonScan) rescueValue(r *rescue, name string, p, end int) {
 		r.buf = append(r.buf, raw...)
 	case tokString:
 		inner := raw[1 : len(raw)-1]
-		buf := make([]byte, len(inner))
-		r.text(name, buf[:unescape(buf, inner)])
+		r.scratch = append(r.scratch[:0], inner...)
+		r.text(name, r.scratch[:unescape(r.scratch, inner)])
 	default:
 		r.text(name, raw)
 	}

@@ -171,8 +171,11 @@ func (s *Source) assemble(data, partitions *shape) (*Schema, error) {
 		return nil, err
 	}
 	if len(out.Fields) == 0 {
-		return nil, fault.New("UNABLE_TO_INFER_SCHEMA", "the files have no record to take a schema from").
-			WithHint("Wait for the first file with data, or name the columns in schemaHints or schema").At(fault.Where{File: s.place.root})
+		hint := "Wait for the first file with data, or name the columns in schemaHints or schema"
+		if c.format == formatJSON && !c.multiLine {
+			hint += "; documents of several lines need multiLine"
+		}
+		return nil, fault.New("UNABLE_TO_INFER_SCHEMA", "the files have no record to take a schema from").WithHint("%s", hint).At(fault.Where{File: s.place.root})
 	}
 	return out, s.checkTypes(out)
 }

@@ -74,8 +74,8 @@ func TestDateForms(t *testing.T) {
 }
 
 func TestDaysAgreeWithTheStandardLibrary(t *testing.T) {
-	for i := range int64(800_000) {
-		days := i - 400_000
+	for i := range int64(800_000) / 7 {
+		days := 7*i - 400_000
 		d := time.Unix(days*secondsPerDay, 0).UTC()
 		if got := daysOf(d.Year(), int(d.Month()), d.Day()); got != days {
 			t.Fatalf("%v: %d, want %d", d, got, days)
@@ -126,7 +126,7 @@ func TestPatterns(t *testing.T) {
 
 func TestDecimalsAgreeWithBigIntegers(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(3, 4))
-	for range 200_000 {
+	for range 40_000 {
 		var b strings.Builder
 		if rnd.IntN(2) == 0 {
 			b.WriteByte('-')
