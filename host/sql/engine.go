@@ -134,8 +134,12 @@ func (e *Engine) plan(ctx context.Context, q Query, schemas map[string]*arrow.Sc
 		return nil, err
 	}
 	defer c.release()
+	defer c.watch(ctx)()
 	p, err = (&planner{ctx: ctx, conn: c, q: q}).make(schemas)
 	if err != nil {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
 		return nil, err
 	}
 	e.mu.Lock()

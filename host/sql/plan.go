@@ -237,7 +237,10 @@ func (p *planner) checkConditions(r *rewriter, rules []*rewriter, conditions []s
 
 // inRule names the expectation in an error of its condition.
 func (p *planner) inRule(i int, err error) error {
-	return fault.Wrap(err, fault.CodeOf(err), "expectation %s", p.q.rule(i))
+	if f, ok := err.(*fault.Error); ok {
+		f.Message = "expectation " + p.q.rule(i) + ": " + f.Message
+	}
+	return err
 }
 
 // condition parses and rewrites one condition.

@@ -215,3 +215,38 @@ func withoutRow(rows []string) []string {
 	slices.Sort(out)
 	return out
 }
+
+// Whatever the text, it is planned or refused with a name.
+func FuzzDescribe(f *testing.F) {
+	for _, s := range []string{
+		"SELECT a, b.c[1] FROM t x JOIN r USING (a) WHERE a IN (SELECT a FROM r) OR now() > TIMESTAMP '2020-01-01'",
+		"WITH c(q) AS (SELECT * EXCLUDE (b) FROM t) SELECT q, unnest([1, 2]) AS u FROM c UNION ALL SELECT a, 3 FROM t",
+		"SELECT * FROM t UNPIVOT (v FOR n IN (a, d))", "SELECT COLUMNS('a|d') FROM t", "SELECT concat(s, 1), to_date(s, 'yyyy') AS d, a / 2e0 FROM t",
+		"SELECT t.*, l.x FROM t, LATERAL (SELECT a + 1 AS x) l", "FROM t SELECT list_filter([1], lambda x: x > 0)[1]", "SELECT CAST(s AS STRUCT(a TIMESTAMP, b DECIMAL)) AS z FROM `t`",
+	} {
+		f.Add(s, true)
+		f.Add(s, false)
+	}
+	e, err := Open(f.Context(), Options{Threads: 1, MemoryLimit: "200MB"})
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Cleanup(func() { _ = e.Close() })
+	in := map[string]*arrow.Schema{
+		"t": stream(f, table(f, "a INT, b STRUCT<c: ARRAY<INT>>, s STRING, d INT", "[]"), "/f").Schema(),
+		"r": schemaOf(f, "a INT, rate DECIMAL(10,2)"),
+	}
+	f.Fuzz(func(t *testing.T, text string, streaming bool) {
+		q := Query{Text: text, Expectations: []string{"true"}}
+		if streaming {
+			q.Stream = "t"
+		}
+		s, err := e.Describe(t.Context(), q, in)
+		if code := fault.CodeOf(err); err != nil && (code == "" || code == "INTERNAL_ERROR") {
+			t.Fatal(err)
+		}
+		if err == nil && streaming && (s.NumFields() < 2 || s.Field(s.NumFields()-2).Name != RowColumn) {
+			t.Fatalf("no row column in %s", s)
+		}
+	})
+}
