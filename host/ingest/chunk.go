@@ -45,6 +45,14 @@ const (
 
 var chunkBuffers = sync.Pool{New: func() any { b := make([]byte, chunkBytes+padding); return &b }}
 
+// buffer gives room for a piece of the configured size.
+func (c *config) buffer() []byte {
+	if c.chunkBytes == chunkBytes {
+		return *chunkBuffers.Get().(*[]byte)
+	}
+	return make([]byte, c.chunkBytes+padding)
+}
+
 // recycle gives the memory of a chunk back; its bytes must not be used any more.
 func (c *chunk) recycle() {
 	if cap(c.data) == chunkBytes+padding {
@@ -90,12 +98,12 @@ func openChunks(ctx context.Context, c *config, store storage.Store, name string
 	case !c.multiLine:
 		k.cut = &lineCutter{}
 	case c.format == formatCSV:
-		k.cut = &csvCutter{rules: &c.csv, begin: true}
+		k.cut = newCSVCutter(&c.csv)
 	default:
 		k.json = &jsonCutter{lexer: jsonLexer{rules: c.json}}
 		k.cut = k.json
 	}
-	k.buf = *chunkBuffers.Get().(*[]byte)
+	k.buf = k.c.buffer()
 	if err = k.fill(); err == nil {
 		if err = k.decompress(); err == nil {
 			err = k.checkEncoding()
@@ -196,7 +204,7 @@ func (k *chunker) next() (*chunk, error) {
 		if k.eof {
 			end = k.n
 		}
-		if end > 0 && end <= k.c.maxRecordBytes+chunkBytes {
+		if end > 0 && end <= k.c.maxRecordBytes+k.c.chunkBytes {
 			return k.take(end), nil
 		}
 		if k.n > k.c.maxRecordBytes {
@@ -226,9 +234,9 @@ func (k *chunker) fill() error {
 
 // grow makes room for a record longer than the buffer.
 func (k *chunker) grow() {
-	size := min(2*len(k.buf), k.c.maxRecordBytes+chunkBytes+padding)
+	size := min(2*len(k.buf), k.c.maxRecordBytes+k.c.chunkBytes+padding)
 	if size <= len(k.buf) {
-		size = len(k.buf) + chunkBytes
+		size = len(k.buf) + k.c.chunkBytes
 	}
 	bigger := make([]byte, size)
 	copy(bigger, k.buf[:k.n])
@@ -240,9 +248,9 @@ func (k *chunker) grow() {
 func (k *chunker) take(end int) *chunk {
 	ch := &chunk{file: k.file, data: k.buf, n: end, offset: k.offset, line: k.line, inArray: k.array}
 	rest := k.n - end
-	k.buf = *chunkBuffers.Get().(*[]byte)
+	k.buf = k.c.buffer()
 	if rest+padding > len(k.buf) {
-		k.buf = make([]byte, rest+chunkBytes+padding)
+		k.buf = make([]byte, rest+k.c.chunkBytes+padding)
 	}
 	copy(k.buf, ch.data[end:k.n])
 	clear(ch.data[end : end+padding])
@@ -277,6 +285,9 @@ func (k *chunker) overlong() (*chunk, error) {
 			skip++
 		}
 		k.drop(skip)
+	}
+	if _, ok := k.cut.(*csvCutter); ok {
+		k.looked = 0
 	}
 	ch := &chunk{file: k.file, offset: k.offset, line: k.line, inArray: k.array, overlong: true}
 	ch.n = min(keptOfOverlong, k.n)
@@ -313,10 +324,10 @@ func (k *chunker) overlong() (*chunk, error) {
 
 // shrink goes back to a buffer of the usual size.
 func (k *chunker) shrink() {
-	if len(k.buf) <= chunkBytes+padding || k.n+padding > chunkBytes {
+	if len(k.buf) <= k.c.chunkBytes+padding || k.n > k.c.chunkBytes {
 		return
 	}
-	usual := *chunkBuffers.Get().(*[]byte)
+	usual := k.c.buffer()
 	copy(usual, k.buf[:k.n])
 	k.buf = usual
 }

@@ -75,17 +75,48 @@ func (l *lineCutter) cut(b []byte, from int, first bool) int {
 
 func (l *lineCutter) shift(n int) { l.last = max(l.last-n, 0) }
 
-// csvCutter cuts behind line ends outside of quotes.
+// csvCutter cuts behind records of a file whose quoted values may hold line
+// ends. It splits records as the decoder does, so both see the same ones.
 type csvCutter struct {
-	rules  *csvRules
+	scan csvScan
+	last int
+
+	// What follows serves records too long to be held: quotes are followed byte by byte.
 	quoted bool
 	begin  bool // at the beginning of a value
 	skip   bool // the byte before was an escape
-	last   int
+	before byte
+}
+
+func newCSVCutter(rules *csvRules) *csvCutter {
+	return &csvCutter{scan: csvScan{rules: rules, multi: true}, begin: true}
 }
 
 func (c *csvCutter) cut(b []byte, from int, first bool) int {
-	r := c.rules
+	if first {
+		return c.follow(b, from)
+	}
+	s := &c.scan
+	s.b, s.end, s.ends = b, len(b), lineEnds{}
+	for p := c.last; p < s.end; {
+		end := s.pass(p)
+		if end == p {
+			var why string
+			if end, why = s.record(p); why != "" || end >= s.end-1 {
+				break // it may go on, and its last byte may be the half of a \r\n
+			}
+			end = s.afterLine(end)
+		} else if end >= s.end && b[s.end-1] != '\n' {
+			break
+		}
+		p, c.last = end, end
+	}
+	return c.last
+}
+
+// follow finds the first line end outside of quotes.
+func (c *csvCutter) follow(b []byte, from int) int {
+	r := c.scan.rules
 	for i := from; i < len(b); i++ {
 		ch := b[i]
 		switch {
@@ -97,22 +128,18 @@ func (c *csvCutter) cut(b []byte, from int, first bool) int {
 			} else if ch == r.escape && r.escape != 0 {
 				c.skip = true
 			}
-		case ch == r.quote && r.quote != 0 && c.begin:
+		case ch == r.quote && r.quote != 0 && (c.begin || c.before == r.quote):
 			c.quoted, c.begin = true, false
-		// A doubled quote: the value goes on.
-		case ch == r.quote && r.quote != 0 && i > 0 && b[i-1] == r.quote && !c.begin:
-			c.quoted = true
-		case ch == '\n':
-			c.last, c.begin = i+1, true
-			if first {
-				return c.last
-			}
+		case ch == '\n' || ch == '\r':
+			*c = csvCutter{scan: c.scan, begin: true}
+			c.last = i + 1
+			return c.last
 		case ch == r.sep[len(r.sep)-1]:
 			c.begin = true
-		case ch == ' ' || ch == '\t' || ch == '\r':
-		default:
+		case ch != ' ' && ch != '\t':
 			c.begin = false
 		}
+		c.before = ch
 	}
 	return c.last
 }

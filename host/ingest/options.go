@@ -63,6 +63,7 @@ type config struct {
 	ignoreMissing  bool
 	limits         Limits
 	maxRecordBytes int
+	chunkBytes     int // size of the pieces of a file; tests make it small
 
 	zone       *time.Location
 	date       *pattern
@@ -416,7 +417,7 @@ func defaults(kind Kind) *config {
 	return &config{
 		mode: permissive, rescued: "_rescued_data", corrupt: "_corrupt_record",
 		inferTypes: kind == ReadFiles, caseSensitive: true,
-		limits: Limits{MaxFiles: 1000}, maxRecordBytes: 64 << 20,
+		limits: Limits{MaxFiles: 1000}, maxRecordBytes: 64 << 20, chunkBytes: chunkBytes,
 		zone: time.UTC,
 		json: jsonRules{singleQuotes: true, nonNumeric: true},
 		csv: csvRules{
