@@ -114,7 +114,7 @@ func keepDouble(n node) {
 	if value.child("type").str("id") != "DOUBLE" || value.flag("is_null") {
 		return
 	}
-	text := ""
+	var text string
 	switch v := value["value"].(type) {
 	case json.Number:
 		text = string(v)

@@ -2,6 +2,7 @@ package sql
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -237,7 +238,8 @@ func (p *planner) checkConditions(r *rewriter, rules []*rewriter, conditions []s
 
 // inRule names the expectation in an error of its condition.
 func (p *planner) inRule(i int, err error) error {
-	if f, ok := err.(*fault.Error); ok {
+	var f *fault.Error
+	if errors.As(err, &f) {
 		f.Message = "expectation " + p.q.rule(i) + ": " + f.Message
 	}
 	return err

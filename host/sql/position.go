@@ -24,7 +24,7 @@ func newOrigin(file, text string, line int) *origin {
 		line = 1
 	}
 	o := &origin{file: file, line: line, lines: []int{0}, marks: []mark{{0, 0}}}
-	for i := 0; i < len(text); i++ {
+	for i := range len(text) {
 		if text[i] == '\n' {
 			o.lines = append(o.lines, i+1)
 		}

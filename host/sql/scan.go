@@ -126,9 +126,9 @@ func registerScan(c *connection) error {
 	number := mapping.CreateLogicalType(mapping.TypeBigInt)
 	defer mapping.DestroyLogicalType(&number)
 	mapping.TableFunctionAddParameter(f, number)
-	mapping.TableFunctionSetBind(f, unsafe.Pointer(C.weir_scan_bind))
-	mapping.TableFunctionSetInit(f, unsafe.Pointer(C.weir_scan_init))
-	mapping.TableFunctionSetFunction(f, unsafe.Pointer(C.weir_scan_next))
+	mapping.TableFunctionSetBind(f, C.weir_scan_bind)
+	mapping.TableFunctionSetInit(f, C.weir_scan_init)
+	mapping.TableFunctionSetFunction(f, C.weir_scan_next)
 	mapping.TableFunctionSupportsProjectionPushdown(f, true)
 	if mapping.RegisterTableFunction(c.conn, f) == mapping.StateError {
 		return fault.New("INTERNAL_ERROR", "DuckDB does not take the scan function")
@@ -165,7 +165,7 @@ func weir_scan_bind(ptr unsafe.Pointer) {
 	}
 	data := (*C.int64_t)(C.malloc(C.size_t(unsafe.Sizeof(number))))
 	*data = C.int64_t(number)
-	mapping.BindSetBindData(info, unsafe.Pointer(data), unsafe.Pointer(C.free))
+	mapping.BindSetBindData(info, unsafe.Pointer(data), C.free)
 }
 
 func bound(data unsafe.Pointer) *scan {

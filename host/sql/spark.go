@@ -197,7 +197,7 @@ func replaceAll(args []any) (node, error) {
 // groupReferences turns $1 into \1 and keeps \1, which DuckDB reads alike.
 func groupReferences(s string) (string, error) {
 	var b strings.Builder
-	for i := 0; i < len(s); i++ {
+	for i := range len(s) {
 		digit := i+1 < len(s) && isDigit(s[i+1])
 		switch {
 		case (s[i] == '$' || s[i] == '\\') && digit:

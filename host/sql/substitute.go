@@ -1,6 +1,7 @@
 package sql
 
 import (
+	"errors"
 	"sort"
 	"strings"
 
@@ -61,7 +62,7 @@ func variable(s string) (key string, length int) {
 		return "", 0
 	}
 	key = strings.TrimSpace(s[2:end])
-	for i := 0; i < len(key); i++ {
+	for i := range len(key) {
 		if !isWordPart(key[i]) && key[i] != '.' && key[i] != '-' && key[i] != ':' {
 			return "", 0
 		}
@@ -87,7 +88,8 @@ func unsetKey(key string, conf map[string]string) *fault.Error {
 
 // placed turns a lexError into a fault at its place.
 func placed(err error, o *origin) error {
-	if l, ok := err.(*lexError); ok {
+	var l *lexError
+	if errors.As(err, &l) {
 		return syntaxError(o.where(l.at), "%s", l.msg)
 	}
 	return err
