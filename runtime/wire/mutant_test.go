@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"runtime/debug"
 	"testing"
 
@@ -16,7 +18,7 @@ import (
 )
 
 // corpus gives real streams, one a type and one of all: as the encoder writes
-// them and as arrow-go does.
+// them, as arrow-go does, and what guests of the Go SDK wrote.
 func corpus(t testing.TB) [][]byte {
 	t.Helper()
 	r := rand.New(rand.NewPCG(5, 6))
@@ -48,6 +50,17 @@ func corpus(t testing.TB) [][]byte {
 		add(name)
 	}
 	add(subset...)
+	files, err := filepath.Glob(filepath.Join(goldenDir, "go", "*.arrows"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no streams of the Go SDK: %v", err)
+	}
+	for _, f := range files {
+		s, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, s)
+	}
 	return out
 }
 
