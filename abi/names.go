@@ -49,21 +49,31 @@ const (
 
 // Types of flows.
 const (
-	FlowAppend               = "append"
-	FlowAutoCDC              = "auto_cdc"
-	FlowAutoCDCFromSnapshot  = "auto_cdc_from_snapshot"
-	FlowComplete             = "complete"
-	OnRowErrorFail           = "fail"
-	OnRowErrorSkip           = "skip"
-	OnRowErrorQuarantine     = "quarantine"
-	OnViolationWarn          = "warn"
-	OnViolationDrop          = "drop"
-	OnViolationFail          = "fail"
-	OnViolationQuarantine    = "quarantine"
-	NullViolates             = "violate"
-	NullPasses               = "pass"
-	defaultOnViolation       = OnViolationWarn
-	defaultExpectationOnNull = NullViolates
+	FlowAppend              = "append"
+	FlowAutoCDC             = "auto_cdc"
+	FlowAutoCDCFromSnapshot = "auto_cdc_from_snapshot"
+	FlowComplete            = "complete"
+)
+
+// What becomes of an input row that a function reported an error for.
+const (
+	OnRowErrorFail       = "fail"
+	OnRowErrorSkip       = "skip"
+	OnRowErrorQuarantine = "quarantine"
+)
+
+// What becomes of a row that violates an expectation; warn unless said.
+const (
+	OnViolationWarn       = "warn"
+	OnViolationDrop       = "drop"
+	OnViolationFail       = "fail"
+	OnViolationQuarantine = "quarantine"
+)
+
+// What a condition that is NULL means; a violation unless said.
+const (
+	NullViolates = "violate"
+	NullPasses   = "pass"
 )
 
 // LogLevel is the level of a guest's log line.

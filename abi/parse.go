@@ -159,8 +159,8 @@ func parseDataset(path string, n *node) (Dataset, error) {
 		e := Expectation{
 			Name:        eo.name("name"),
 			Condition:   eo.required("condition"),
-			OnViolation: eo.choice("on_violation", defaultOnViolation, OnViolationWarn, OnViolationDrop, OnViolationFail, OnViolationQuarantine),
-			Null:        eo.choice("null", defaultExpectationOnNull, NullViolates, NullPasses),
+			OnViolation: eo.choice("on_violation", OnViolationWarn, OnViolationWarn, OnViolationDrop, OnViolationFail, OnViolationQuarantine),
+			Null:        eo.choice("null", NullViolates, NullViolates, NullPasses),
 		}
 		if err := eo.end(); err != nil {
 			return err
