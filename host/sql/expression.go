@@ -29,6 +29,8 @@ var clockFunctions = map[string]string{
 	"localtimestamp":         "TIMESTAMP",
 	"current_localtimestamp": "TIMESTAMP",
 	"get_current_time":       "TIME",
+	"current_time":           "TIME",
+	"localtime":              "TIME",
 	"current_localtime":      "TIME",
 	"unix_timestamp":         "BIGINT",
 }
@@ -178,6 +180,10 @@ func (r *rewriter) columnRef(n node) error {
 	}
 	if len(names) == 1 {
 		if typeID, ok := clockColumns[strings.ToLower(names[0])]; ok {
+			if r.columns[strings.ToLower(names[0])] {
+				return fault.New("AMBIGUOUS_REFERENCE", "%s is both a column and the clock", names[0]).
+					WithHint("Write table.%s for the column or %s() for the clock", names[0], names[0]).At(r.at(n))
+			}
 			value, err := clock(typeID)
 			if err != nil {
 				return err

@@ -91,10 +91,13 @@ func (p *planner) make(schemas map[string]*arrow.Schema) (*plan, error) {
 
 // rewriter sets up the inputs in a fixed order.
 func (p *planner) rewriter(schemas map[string]*arrow.Schema) (*rewriter, error) {
-	r := &rewriter{origin: p.q.places(), places: map[string]int{}}
+	r := &rewriter{origin: p.q.places(), places: map[string]int{}, columns: map[string]bool{}}
 	for i, k := range slices.Sorted(maps.Keys(schemas)) {
 		in := &input{key: k, index: i, stream: k == p.q.Stream, metadata: schemas[k].HasField(relation.MetadataColumn), row: schemas[k].HasField(relation.RowColumn)}
 		r.inputs = append(r.inputs, in)
+		for _, f := range schemas[k].Fields() {
+			r.columns[strings.ToLower(f.Name)] = true
+		}
 		if in.stream {
 			r.stream = in
 		}

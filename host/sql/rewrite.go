@@ -37,10 +37,11 @@ type input struct {
 //
 // Node kinds and functions it does not know are refused.
 type rewriter struct {
-	inputs []*input
-	stream *input // nil for an ordinary query
-	origin *origin
-	sorted bool // the output must be sorted to keep the input's order
+	inputs  []*input
+	columns map[string]bool // names of the inputs' columns, in lower case
+	stream  *input          // nil for an ordinary query
+	origin  *origin
+	sorted  bool // the output must be sorted to keep the input's order
 
 	// places remembers where names stand, for errors found when binding.
 	places  map[string]int

@@ -87,7 +87,7 @@ func TestWhatAStreamCannotDoIsRefusedByName(t *testing.T) {
 	e := openEngine(t)
 	schemas := map[string]*arrow.Schema{
 		"orders": stream(t, table(t, "id INT, qty INT, tags ARRAY<INT>, a DECIMAL(10,2)", `[]`), "/f").Schema(),
-		"rates":  schemaOf(t, "id INT, rate DECIMAL(10,2)"),
+		"rates":  schemaOf(t, "id INT, rate DECIMAL(10,2), localtime STRING"),
 	}
 	for _, c := range []struct{ sql, code, text string }{
 		{"SELECT count(*) AS n FROM orders", "UNSUPPORTED_STREAMING_OPERATION", "aggregate count_star"},
@@ -118,6 +118,7 @@ func TestWhatAStreamCannotDoIsRefusedByName(t *testing.T) {
 		{"SELECT getenv('HOME') AS h FROM orders", "UNRESOLVED_ROUTINE", "getenv"},
 		{"SELECT current_setting('threads') AS h FROM orders", "NOT_SUPPORTED", "current_setting"},
 		{"SELECT hash(id) AS h FROM orders", "NOT_SUPPORTED", "md5"},
+		{"SELECT localtime AS x FROM orders JOIN rates USING (id)", "AMBIGUOUS_REFERENCE", "table.localtime"},
 		{"SELECT id, __weir_row FROM orders", "RESERVED_COLUMN_NAME", "__weir_row"},
 		{"SELECT id AS __weir_x FROM orders", "RESERVED_COLUMN_NAME", "__weir_x"},
 		{"SELECT *, _metadata FROM orders", "RESERVED_COLUMN_NAME", "AS source_metadata"},
