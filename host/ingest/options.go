@@ -228,7 +228,10 @@ var options = []option{
 	{name: "useNotifications", class: loader, fine: []string{"false"}, refused: notYet},
 	{name: "useManagedFileEvents", class: loader, fine: []string{"false"}, refused: notYet},
 	{name: "listOnStart", class: loader, fine: []string{"true"}, refused: notYet},
-	{name: "schemaLocation", class: loader, refused: "is not supported: the pipeline keeps the schema versions of each flow itself, leave it out"},
+	{name: "schemaLocation", class: loader, set: func(c *config, _ string) error {
+		c.warnings = append(c.warnings, "[SCHEMA_LOCATION_UNUSED] schemaLocation has no effect: the pipeline keeps the schema versions of each flow itself, never shared")
+		return nil
+	}},
 	{name: "backfillInterval", class: loader, refused: notYet + "; every run lists the whole folder"},
 	{name: "maxFileAge", class: loader, refused: notYet + "; file state is kept for ever"},
 	{name: "cleanSource", class: loader, fine: []string{"OFF"}, refused: notYet},

@@ -43,7 +43,8 @@ func TestOptionsAreCheckedByName(t *testing.T) {
 		{ReadFiles, "useNotifications=true", "NOT_SUPPORTED", "useNotifications"},
 		{ReadFiles, "useNotifications=false", "", ""},
 		{ReadFiles, "allowOverwrites=true", "NOT_SUPPORTED", "allowOverwrites"},
-		{CloudFiles, "cloudFiles.schemaLocation=/x", "NOT_SUPPORTED", "cloudFiles.schemaLocation"},
+		{CloudFiles, "cloudFiles.schemaLocation=/x", "", ""},
+		{CloudFiles, "schemaLocation=/x", "CF_UNPREFIXED_OPTION", "cloudFiles.schemaLocation"},
 		{CloudFiles, "cloudFiles.region=eu-west-1", "NOT_SUPPORTED", "cloudFiles.region"},
 		{CloudFiles, "databricks.serviceCredential=x", "NOT_SUPPORTED", "databricks.serviceCredential"},
 		{ReadFiles, "badRecordsPath=/x", "NOT_SUPPORTED", "rescued data column"},
@@ -147,6 +148,11 @@ func TestDefaultsOfASource(t *testing.T) {
 		if (len(s.Warnings()) > 0) != (c.rescue == "") {
 			t.Errorf("%v: %v", c.set, s.Warnings())
 		}
+	}
+	// covers A14: inside a pipeline the schema location is managed; naming one is told, not obeyed.
+	managed, err := Parse(CloudFiles, "/landing", opts("cloudFiles.format=json", "cloudFiles.schemaLocation=/x"), Env{})
+	if err != nil || len(managed.Warnings()) != 1 || !strings.Contains(managed.Warnings()[0], "SCHEMA_LOCATION_UNUSED") {
+		t.Fatal(err, managed.Warnings())
 	}
 	s, err := Parse(ReadFiles, "/landing", opts("format=json", "maxFilesPerTrigger=5", "maxBytesPerTrigger=10g"), Env{})
 	if err != nil || s.Limits() != (Limits{5, 10 << 30}) {

@@ -388,21 +388,17 @@ func (r *Reader) run(dec recordDecoder, j *job) (err error) {
 			j.send(r.ctx, result{state: &fileState{f.index, state}})
 			continue
 		}
-		err = r.decodeFile(dec, k, &bytes, full)
+		err = r.decodeFile(dec, k, &bytes, full, emit)
 		k.close()
 		if err != nil {
 			return readError(r.ctx, err, f.Path)
-		}
-		if d.size() >= batchBytes {
-			if err := emit(); err != nil {
-				return err
-			}
 		}
 	}
 	return r.finish(d, j, emit)
 }
 
-func (r *Reader) decodeFile(dec recordDecoder, k *chunker, bytes *int, full func() error) error {
+// decodeFile decodes a file piece by piece.
+func (r *Reader) decodeFile(dec recordDecoder, k *chunker, bytes *int, full, emit func() error) error {
 	for {
 		ch, err := k.next()
 		if ch == nil || err != nil {
@@ -411,6 +407,9 @@ func (r *Reader) decodeFile(dec recordDecoder, k *chunker, bytes *int, full func
 		*bytes += ch.n
 		err = dec.decode(ch, full)
 		ch.recycle()
+		if err == nil && dec.base().size() >= batchBytes {
+			err = emit()
+		}
 		if err != nil {
 			return err
 		}
