@@ -232,18 +232,13 @@ func (c *checker) values(dt arrow.DataType, at int, valid []byte) error {
 			}
 		}
 		return nil
+	case arrow.NestedType: // before the next: a list of fixed size is of fixed width as well
+		return c.nested(dt, at, valid)
 	case arrow.FixedWidthDataType:
-		if !c.isNested(dt) {
-			_, err := c.sized(at, 1, n*int64(t.Bytes()))
-			return err
-		}
+		_, err := c.sized(at, 1, n*int64(t.Bytes()))
+		return err
 	}
-	return c.nested(dt, at, valid)
-}
-
-func (c *checker) isNested(dt arrow.DataType) bool {
-	_, ok := dt.(arrow.NestedType)
-	return ok
+	return c.refuse(CodeType, "Arrow type %s does not cross the boundary", dt)
 }
 
 func (c *checker) nested(dt arrow.DataType, at int, valid []byte) error {
