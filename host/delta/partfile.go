@@ -82,18 +82,18 @@ func (c *countingWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func (w *FileWriter) newPartFile(ctx context.Context, name string, values map[string]*string) (*partFile, error) {
+func (w *FileWriter) newPartFile(ctx context.Context, name string, values map[string]*string, first []arrow.Array) (*partFile, error) {
 	sink, err := w.table.store.Create(ctx, name)
 	if err != nil {
 		return nil, fault.Place(err, "DELTA_WRITE_FAILED", fault.Where{File: name})
 	}
 	p := &partFile{w: w, name: name, values: values, sink: sink, count: &countingWriter{w: sink}, stats: newFileStats(w.file, w.properties, w.always)}
-	props := parquet.NewWriterProperties(
+	props := parquet.NewWriterProperties(append(withoutDictionary(w.file, first),
 		parquet.WithAllocator(w.table.mem),
 		parquet.WithCompression(w.codec.compress),
 		parquet.WithStoreDecimalAsInteger(true), // as Spark writes them
 		parquet.WithMaxRowGroupLength(maxGroupRows+chunkRows),
-	)
+	)...)
 	if p.pq, err = pqarrow.NewFileWriter(w.file, p.count, props, pqarrow.NewArrowWriterProperties(pqarrow.WithAllocator(w.table.mem))); err != nil {
 		return nil, fault.Wrap(errors.Join(err, sink.Abort()), "DELTA_WRITE_FAILED", "file %s cannot be begun", name)
 	}

@@ -3,6 +3,7 @@ package delta
 import (
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -197,7 +198,7 @@ func TestManyPartitionsKeepFewFilesOpen(t *testing.T) {
 		if err := w.Write(background, rec); err != nil {
 			t.Fatal(err)
 		}
-		if err := w.flush(background); err != nil { // as the end of a chunk does
+		if err := errors.Join(w.flush(background), w.wait()); err != nil { // as the end of a chunk does
 			t.Fatal(err)
 		}
 		if len(w.open) > maxOpenFiles {

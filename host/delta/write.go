@@ -5,13 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"runtime"
 	"slices"
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/weir-data/weir/host/fault"
 )
@@ -50,7 +48,7 @@ const (
 )
 
 // FileWriter writes rows to data files of a table, which Commit then adds. It
-// is for one goroutine at a time.
+// is for one goroutine at a time, and Close or Abort must end it.
 type FileWriter struct {
 	table       *Table
 	opt         WriteOptions
@@ -66,6 +64,8 @@ type FileWriter struct {
 	pending      []arrow.RecordBatch // of the table's schema, less than a chunk
 	pendingRows  int
 	pendingBytes int64
+
+	encoding chan error // of the chunk in the background, which owns what follows
 
 	open   map[string]*partFile // by directory
 	parts  map[string]int       // files begun, by directory
@@ -248,15 +248,36 @@ func checkNulls(t dataType, arr arrow.Array, nullable bool, path string) error {
 	return nil
 }
 
-// flush encodes what is pending as one chunk.
+// flush encodes what is pending as one chunk, in the background: the next
+// batch can be made meanwhile. It waits for the chunk before and tells how that went.
 func (w *FileWriter) flush(ctx context.Context) error {
 	if w.pendingRows == 0 {
 		return nil
 	}
-	if err := ctx.Err(); err != nil {
+	if err := errors.Join(w.wait(), ctx.Err()); err != nil {
 		return err
 	}
-	chunk, err := w.takePending()
+	pending := w.pending
+	w.pending, w.pendingRows, w.pendingBytes = nil, 0, 0
+	done := make(chan error, 1)
+	w.encoding = done
+	go func() { done <- w.encode(ctx, pending) }()
+	return nil
+}
+
+// wait gives the outcome of the chunk that is being encoded.
+func (w *FileWriter) wait() error {
+	if w.encoding == nil {
+		return nil
+	}
+	err := <-w.encoding
+	w.encoding = nil
+	return err
+}
+
+func (w *FileWriter) encode(ctx context.Context, pending []arrow.RecordBatch) (err error) {
+	defer guard(&err, "DELTA_WRITE_FAILED", "a chunk")
+	chunk, err := w.join(pending)
 	if err != nil {
 		return err
 	}
@@ -267,40 +288,35 @@ func (w *FileWriter) flush(ctx context.Context) error {
 	return w.split(ctx, chunk)
 }
 
-func (w *FileWriter) takePending() (arrow.RecordBatch, error) {
-	pending := w.pending
-	w.pending, w.pendingRows, w.pendingBytes = nil, 0, 0
+// join makes one batch of several and takes them over.
+func (w *FileWriter) join(pending []arrow.RecordBatch) (arrow.RecordBatch, error) {
 	if len(pending) == 1 {
 		return pending[0], nil
 	}
-	defer func() {
-		for _, r := range pending {
-			r.Release()
-		}
-	}()
+	defer releaseBatches(pending)
 	rows := int64(0)
 	for _, r := range pending {
 		rows += r.NumRows()
 	}
 	cols := make([]arrow.Array, w.schema.NumFields())
 	defer releaseArrays(cols)
-	var g errgroup.Group
-	g.SetLimit(runtime.GOMAXPROCS(0))
+	parts := make([]arrow.Array, len(pending))
 	for i := range cols {
-		g.Go(func() (err error) {
-			defer guard(&err, "DELTA_WRITE_FAILED", "a batch")
-			parts := make([]arrow.Array, len(pending))
-			for j, r := range pending {
-				parts[j] = r.Column(i)
-			}
-			cols[i], err = array.Concatenate(parts, w.table.mem)
-			return err
-		})
-	}
-	if err := g.Wait(); err != nil {
-		return nil, fault.Place(err, "DELTA_WRITE_FAILED", fault.Where{})
+		for j, r := range pending {
+			parts[j] = r.Column(i)
+		}
+		var err error
+		if cols[i], err = array.Concatenate(parts, w.table.mem); err != nil {
+			return nil, fault.Wrap(err, "DELTA_WRITE_FAILED", "column %s of a chunk", w.schema.Field(i).Name)
+		}
 	}
 	return array.NewRecordBatch(w.schema, cols, rows), nil
+}
+
+func releaseBatches(batches []arrow.RecordBatch) {
+	for _, r := range batches {
+		r.Release()
+	}
 }
 
 // writeTo appends a chunk to the file of a directory.
@@ -312,7 +328,7 @@ func (w *FileWriter) writeTo(ctx context.Context, dir string, values map[string]
 		}
 		name := fmt.Sprintf("%spart-00000-%s-c%03d.%s.parquet", dir, w.opt.Name, w.parts[dir], w.codec.name)
 		var err error
-		if p, err = w.newPartFile(ctx, name, values); err != nil {
+		if p, err = w.newPartFile(ctx, name, values, w.dataColumns(chunk)); err != nil {
 			return err
 		}
 		w.parts[dir]++
@@ -396,6 +412,7 @@ func (w *FileWriter) Close(ctx context.Context) ([]AddFile, error) {
 		return nil, fault.New("DELTA_COMMIT_FAILED", "the writer is closed")
 	}
 	err := w.flush(ctx)
+	err = errors.Join(err, w.wait())
 	dirs := slices.Sorted(maps.Keys(w.open))
 	for _, dir := range dirs {
 		if err == nil {
@@ -416,9 +433,8 @@ func (w *FileWriter) Abort(ctx context.Context) error {
 		return nil
 	}
 	w.closed = true
-	for _, r := range w.pending {
-		r.Release()
-	}
+	_ = w.wait() // what went wrong with the last chunk is of no more interest
+	releaseBatches(w.pending)
 	w.pending = nil
 	var errs []error
 	for _, p := range w.open {

@@ -225,7 +225,7 @@ func TestTheSameRowsGiveTheSameBytesHoweverTheyAreBatched(t *testing.T) {
 	const rows = 70_000
 	for name, opt := range map[string]WriteOptions{
 		"one file":    {Schema: plain, Name: "n"},
-		"many files":  {Schema: plain, Name: "n", TargetSize: 100 << 10},
+		"many files":  {Schema: plain, Name: "n", TargetSize: 20 << 10},
 		"partitioned": {Schema: grouped, Name: "n", PartitionBy: []string{"p"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -406,6 +406,9 @@ func TestAnAbortedOrFailedWriteLeavesNoFile(t *testing.T) {
 	rec := f.manyRows(0, 200_000)
 	defer rec.Release()
 	if err := w.Write(context.Background(), rec); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.wait(); err != nil {
 		t.Fatal(err)
 	}
 	if len(w.added) == 0 {
