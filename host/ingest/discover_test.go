@@ -2,6 +2,7 @@ package ingest
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -141,7 +142,7 @@ func TestFilesThatVanishOrAreForbidden(t *testing.T) {
 					return nil, err
 				}
 				op := faultstore.OpOpen
-				if c.cause == os.ErrClosed {
+				if errors.Is(c.cause, os.ErrClosed) {
 					op = faultstore.OpRead
 				}
 				return faultstore.New(dir, faultstore.Rule{Op: op, Name: "b.json", Effect: faultstore.Fail(c.cause)}), nil

@@ -203,7 +203,7 @@ func (s *Source) inferCSV(ch *chunk, sh *shape) error {
 	c := s.config
 	d := csvScan{b: ch.data, end: ch.n, rules: &c.csv, multi: c.multiLine}
 	sh.kinds |= sawObject
-	columns := make([]*shape, len(ch.file.header))
+	columns := make([]*shape, 0, len(ch.file.header))
 	note := func(i int, name string) *shape {
 		col := sh.child([]byte(name))
 		col.kinds |= sawNull
@@ -213,7 +213,7 @@ func (s *Source) inferCSV(ch *chunk, sh *shape) error {
 		return col
 	}
 	for i, name := range ch.file.header {
-		columns[i] = note(i, name)
+		columns = append(columns, note(i, name))
 	}
 	valid := utf8.Valid(d.b[:d.end])
 	line := ch.line

@@ -291,7 +291,7 @@ func (d *jsonDecoder) unknown(o *object, c *column, name string, p int) int {
 	if c == nil && usable {
 		usable = d.src.unusable(name) == "" && d.byName[strings.ToLower(name)] == nil
 	}
-	end := -1
+	var end int
 	if d.evolve && !o.frozen && usable {
 		fresh := &shape{count: 1}
 		if end = d.shapeOf(p, fresh, d.c); end < 0 {
@@ -531,9 +531,9 @@ func (d *jsonDecoder) floatValue(c *column, i, p int) int {
 }
 
 func (d *jsonDecoder) decimalValue(c *column, i, p int) int {
-	end := 0
+	var end int
 	var v decimal
-	ok := false
+	var ok bool
 	switch d.token(p) {
 	case tokNumber:
 		if end, _ = d.number(p); end < 0 {

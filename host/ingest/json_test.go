@@ -2,6 +2,7 @@ package ingest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -420,7 +421,7 @@ func TestReadStopsWithItsContext(t *testing.T) {
 	cancel()
 	for r.Next() {
 	}
-	if r.Err() != context.Canceled {
+	if !errors.Is(r.Err(), context.Canceled) {
 		t.Fatal(r.Err())
 	}
 }

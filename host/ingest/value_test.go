@@ -144,10 +144,8 @@ func TestDecimalsAgreeWithBigIntegers(t *testing.T) {
 				b.WriteByte(byte('0' + rnd.IntN(10)))
 			}
 		}
-		exp := 0
 		if rnd.IntN(4) == 0 {
-			exp = rnd.IntN(40) - 20
-			fmt.Fprintf(&b, "e%d", exp)
+			fmt.Fprintf(&b, "e%d", rnd.IntN(40)-20)
 		}
 		text := b.String()
 		precision := int32(1 + rnd.IntN(38))
