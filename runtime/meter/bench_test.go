@@ -1,0 +1,78 @@
+package meter
+
+import (
+	"context"
+	"math"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/tetratelabs/wazero"
+	"github.com/tetratelabs/wazero/api"
+)
+
+// kernel is an exported function and a size at which it takes some milliseconds.
+type kernel struct {
+	name string
+	size uint64
+}
+
+var cKernelList = []kernel{
+	{"xorshift", 2_000_000}, {"collatz", 20_000}, {"mandelbrot", 100}, {"sieve", 1 << 20}, {"matmul", 4}, {"crc32", 2_000_000},
+	{"quicksort", 100_000}, {"fibonacci", 27}, {"queens", 8}, {"saxpy", 100}, {"count", 20}, {"copies", 200_000},
+}
+
+var goKernelList = []kernel{{"sum", 1000}, {"sortstrings", 5000}, {"counts", 300_000}, {"fibonacci", 24}}
+
+// BenchmarkMetering is P3: each kernel in its original and in its metered
+// form, turn about, and the ratio of their best times.
+func BenchmarkMetering(b *testing.B) {
+	var ratios []float64
+	run := func(b *testing.B, wasm []byte, kernels []kernel) {
+		h := newHost(b, wazero.NewRuntimeConfigCompiler()).withWASI(b)
+		plain, metered := h.start(b, wasm), h.start(b, rewritten(b, wasm))
+		for _, m := range []api.Module{plain, metered} {
+			if init := m.ExportedFunction("_initialize"); init != nil {
+				if _, err := init.Call(context.Background()); err != nil {
+					b.Fatal(err)
+				}
+			}
+		}
+		for _, k := range kernels {
+			b.Run(k.name, func(b *testing.B) {
+				best := [2]time.Duration{math.MaxInt64, math.MaxInt64}
+				var results [2]uint64
+				calls := h.calls
+				for range max(b.N, 7) {
+					for i, m := range []api.Module{plain, metered} {
+						start := time.Now()
+						got, err := m.ExportedFunction(k.name).Call(context.Background(), k.size)
+						if err != nil {
+							b.Fatal(err)
+						}
+						best[i] = min(best[i], time.Since(start))
+						results[i] = got[0]
+					}
+				}
+				if results[0] != results[1] {
+					b.Fatalf("%s gives %d plain and %d metered", k.name, results[0], results[1])
+				}
+				ratio := float64(best[1]) / float64(best[0])
+				ratios = append(ratios, ratio)
+				b.ReportMetric(0, "ns/op")
+				b.ReportMetric(float64(best[0])/1e6, "ms-plain")
+				b.ReportMetric(ratio, "x-metered")
+				b.ReportMetric(float64(h.calls-calls)/float64(max(b.N, 7))/(float64(best[1])/1e6), "refuels/ms")
+			})
+		}
+	}
+	b.Run("C", func(b *testing.B) { run(b, cKernels(b), cKernelList) })
+	b.Run("Go", func(b *testing.B) { run(b, goModule(b, "testdata/gokernels"), goKernelList) })
+	if len(ratios) > 0 {
+		logs := 0.0
+		for _, r := range ratios {
+			logs += math.Log(r)
+		}
+		b.Logf("metered / plain over %d kernels: geometric mean %.3f, worst %.3f", len(ratios), math.Exp(logs/float64(len(ratios))), slices.Max(ratios))
+	}
+}
