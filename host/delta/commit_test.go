@@ -415,6 +415,33 @@ func TestTheProtocolIsAsLowAsTheFeaturesAllow(t *testing.T) {
 	}
 }
 
+// A file from a checkpoint has lost its dataChange; removing it changes data all
+// the same, unless what comes instead says that rows only moved.
+func TestRemovalsChangeDataUnlessRowsOnlyMove(t *testing.T) {
+	f := newFixture(t)
+	f.create()
+	for i := range 10 {
+		f.commit(Commit{Read: f.snapshot(), Add: f.files(f.snapshot(), fmt.Sprint("n", i))})
+	}
+	f.table = f.reopen() // from the checkpoint
+	live, err := f.snapshot().Files(background)
+	if err != nil || live[0].DataChange {
+		t.Fatal(live, err)
+	}
+	moved := f.files(f.snapshot(), "moved")
+	moved[0].DataChange = false
+	for i, c := range []struct {
+		add  []AddFile
+		want bool
+	}{{nil, true}, {f.files(f.snapshot(), "new"), true}, {moved, false}} {
+		v := f.commit(Commit{Read: f.snapshot(), Remove: live[i : i+1], Add: c.add})
+		e, err := f.table.entry(background, v)
+		if err != nil || len(e.Removes) != 1 || e.Removes[0].DataChange != c.want {
+			t.Errorf("commit %d: %+v, %v", v, e.Removes, err)
+		}
+	}
+}
+
 func TestAppendOnlyTablesKeepTheirRows(t *testing.T) {
 	f := newFixture(t)
 	f.commit(Commit{Schema: plain, Add: f.files(nil, "a"), Properties: map[string]string{"delta.appendOnly": "true"}})

@@ -49,7 +49,7 @@ func (t *Table) plan(c *Commit, base *Snapshot) (*attempt, error) {
 	if err := planRemoves(c, base, a.actions, metadata, now); err != nil {
 		return nil, err
 	}
-	a.actions.adds = c.Add
+	a.actions.adds = slices.Clone(c.Add) // the snapshot after the commit keeps them
 	a.actions.info = commitInfo(c, base, a, now)
 	if protocol.has("inCommitTimestamp") && strings.EqualFold(metadata.Configuration["delta.enableInCommitTimestamps"], "true") {
 		ict := now.UnixMilli()
@@ -275,18 +275,16 @@ func planRemoves(c *Commit, base *Snapshot, out *commitActions, m *Metadata, now
 			if !ok {
 				return fault.New("DELTA_CONCURRENT_DELETE_DELETE", "file %s is not in version %d", c.Remove[i].Path, base.version).Retryable()
 			}
-			f := *live
-			f.DataChange = c.Remove[i].DataChange
-			gone = append(gone, f)
+			gone = append(gone, *live)
 		}
 	}
-	changes := false
+	// Files of a checkpoint do not tell whether they changed data; the commit
+	// does: it only rearranges rows when all that it adds says so.
+	change := c.ReplaceAll || len(c.Add) == 0 || slices.ContainsFunc(c.Add, func(f AddFile) bool { return f.DataChange })
 	for i := range gone {
-		change := c.ReplaceAll || gone[i].DataChange
-		changes = changes || change
 		out.removes = append(out.removes, gone[i].removal(now.UnixMilli(), change))
 	}
-	if changes && strings.EqualFold(m.Configuration["delta.appendOnly"], "true") {
+	if change && len(gone) > 0 && strings.EqualFold(m.Configuration["delta.appendOnly"], "true") {
 		return fault.New("DELTA_CANNOT_MODIFY_APPEND_ONLY", "the table is append-only (property delta.appendOnly)")
 	}
 	return nil

@@ -65,19 +65,26 @@ func (s *Snapshot) Files(ctx context.Context) ([]AddFile, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	out := make([]AddFile, 0, s.files.n)
-	s.files.each(func(_ string, f *AddFile) { out = append(out, *f) })
-	sortFiles(out)
+	// The structs are large: their pointers are sorted.
+	sorted := make([]*AddFile, 0, s.files.n)
+	s.files.each(func(_ string, f *AddFile) { sorted = append(sorted, f) })
+	slices.SortFunc(sorted, compareFiles)
+	out := make([]AddFile, len(sorted))
+	for i, f := range sorted {
+		out[i] = *f
+	}
 	return out, nil
 }
 
 func sortFiles(files []AddFile) {
-	slices.SortFunc(files, func(a, b AddFile) int {
-		if c := strings.Compare(a.Path, b.Path); c != 0 {
-			return c
-		}
-		return strings.Compare(a.DeletionVector.id(), b.DeletionVector.id())
-	})
+	slices.SortFunc(files, func(a, b AddFile) int { return compareFiles(&a, &b) })
+}
+
+func compareFiles(a, b *AddFile) int {
+	if c := strings.Compare(a.Path, b.Path); c != 0 {
+		return c
+	}
+	return strings.Compare(a.DeletionVector.id(), b.DeletionVector.id())
 }
 
 // LiveRows counts the rows a scan gives, from statistics, and from the footers

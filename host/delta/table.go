@@ -28,11 +28,23 @@ type Table struct {
 // Option changes how Open works.
 type Option func(*Table)
 
-// WithAllocator sets where Arrow memory comes from.
-func WithAllocator(mem memory.Allocator) Option { return func(t *Table) { t.mem = mem } }
+// WithAllocator sets where Arrow memory comes from; nil keeps the default.
+func WithAllocator(mem memory.Allocator) Option {
+	return func(t *Table) {
+		if mem != nil {
+			t.mem = mem
+		}
+	}
+}
 
-// WithClock sets the clock that commits without a timestamp read.
-func WithClock(now func() time.Time) Option { return func(t *Table) { t.now = now } }
+// WithClock sets the clock that commits without a timestamp read; nil keeps the system's.
+func WithClock(now func() time.Time) Option {
+	return func(t *Table) {
+		if now != nil {
+			t.now = now
+		}
+	}
+}
 
 // WithOutside says how to open files that the log names by an absolute path
 // outside the table's root. Without it such files are refused: a log is
