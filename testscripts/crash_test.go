@@ -11,7 +11,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -196,12 +195,9 @@ func TestRandomKills(t *testing.T) {
 	whole := measureRun(t)
 	const perRound = 4
 	rounds := (kills + perRound - 1) / perRound
-	slots := make(chan struct{}, max(2, runtime.NumCPU()))
 	for round := range rounds {
-		slots <- struct{}{}
 		t.Run(strconv.Itoa(round), func(t *testing.T) {
 			t.Parallel()
-			defer func() { <-slots }()
 			random := rand.New(rand.NewPCG(seed, uint64(round)))
 			dir := t.TempDir()
 			crashProject(t, dir)
