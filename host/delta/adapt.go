@@ -470,7 +470,8 @@ func (a *adapter) widen(arr arrow.Array, to arrow.DataType) (arrow.Array, error)
 }
 
 func toScale(arr arrow.Array, i int, to *arrow.Decimal128Type) (decimal128.Num, error) {
-	n, scale := decimal128.Num{}, int32(0)
+	var n decimal128.Num
+	scale := int32(0)
 	if d, ok := arr.(*array.Decimal128); ok {
 		n, scale = d.Value(i), d.DataType().(*arrow.Decimal128Type).Scale
 	} else {

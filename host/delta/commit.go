@@ -64,7 +64,7 @@ type Result struct {
 }
 
 // AlreadyCommitted says that the table has the transaction, or a later one of the same application.
-type AlreadyCommitted struct {
+type AlreadyCommitted struct { //nolint:errname // it is an outcome more than a failure, and callers ask for it by this name
 	AppID string
 	// Version is the transaction version that the table has.
 	Version int64

@@ -53,7 +53,8 @@ func (t *Table) lastCheckpoint(ctx context.Context) (version int64, ok bool, err
 	var hint struct {
 		Version *int64 `json:"version"`
 	}
-	if json.Unmarshal(data, &hint) != nil || hint.Version == nil || *hint.Version < 0 {
+	readable := json.Unmarshal(data, &hint) == nil && hint.Version != nil && *hint.Version >= 0
+	if !readable {
 		return 0, false, nil
 	}
 	return *hint.Version, true, nil
