@@ -20,8 +20,8 @@
 //   - Every option is implemented or refused by name.
 //
 // The way of the bytes: discover.go lists, chunk.go cuts a file into pieces of
-// whole records, json_decode.go and csv_decode.go write them into column.go's
-// builders, rescue.go keeps what did not fit, reader.go runs the workers and
-// puts their batches in order. json_infer.go and csv_infer.go measure the shape
+// whole records, json_decode.go (json_value.go) and csv_decode.go write them into column.go's
+// builders, rescue.go keeps what did not fit, work.go runs the workers, reader.go
+// puts their batches in order. infer.go measures the shape
 // of records (shape.go) from which schema.go makes columns.
 package ingest
