@@ -20,8 +20,9 @@
 //   - Every option is implemented or refused by name.
 //
 // The way of the bytes: discover.go lists, chunk.go cuts a file into pieces of
-// whole records, json_decode.go (json_value.go) and csv_decode.go write them into column.go's
-// builders, rescue.go keeps what did not fit, work.go runs the workers, reader.go
-// puts their batches in order. infer.go measures the shape
-// of records (shape.go) from which schema.go makes columns.
+// whole records, json_decode.go, json_value.go and csv_decode.go write them into
+// the builders of column.go, rescue.go keeps what did not fit, work.go runs the
+// workers, reader.go puts their batches in order. infer.go measures the shape of
+// records (shape.go), from which schema.go makes columns. FORMAT.md has the
+// decisions and the files' formats.
 package ingest
