@@ -109,6 +109,7 @@ func (p *partFile) write(cols []arrow.Array, rows int) error {
 	}
 	rec := array.NewRecordBatch(p.w.file, cols, int64(rows))
 	defer rec.Release()
+	countNulls(cols)
 	var g errgroup.Group
 	g.Go(func() (err error) {
 		defer guard(&err, "DELTA_WRITE_FAILED", "statistics of "+p.name)

@@ -48,6 +48,24 @@ func gatherArray(mem memory.Allocator, arr arrow.Array, runs [][2]int64, rows in
 	return out, nil
 }
 
+// countNulls makes every array below know how many nulls it has. Arrays count
+// them when first asked and note the result, which two goroutines must not do at once.
+func countNulls(arrays []arrow.Array) {
+	for _, a := range arrays {
+		a.NullN()
+		switch a := a.(type) {
+		case *array.Struct:
+			for i := range a.NumField() {
+				countNulls([]arrow.Array{a.Field(i)})
+			}
+		case *array.Map:
+			countNulls([]arrow.Array{a.ListValues(), a.Keys(), a.Items()})
+		case *array.List:
+			countNulls([]arrow.Array{a.ListValues()})
+		}
+	}
+}
+
 func runIndices(mem memory.Allocator, runs [][2]int64, rows int64) arrow.Array {
 	b := array.NewInt64Builder(mem)
 	defer b.Release()

@@ -209,6 +209,7 @@ func (w *FileWriter) conform(rec arrow.RecordBatch) (arrow.RecordBatch, error) {
 		return nil, fault.New("DELTA_COLUMN_NOT_FOUND", "column %q of the batch is not in the table", fields[j].Name).
 			WithHint("Add it with MergeSchema")
 	}
+	countNulls(cols) // they share buffers and counts with the caller's arrays
 	return array.NewRecordBatch(w.schema, cols, rec.NumRows()), nil
 }
 
