@@ -19,21 +19,31 @@ import (
 type Options struct {
 	// CacheDir keeps compiled code and manifests; "" keeps nothing on disk.
 	CacheDir string
-	// Limits of every module of this engine.
+	// Limits of every module of this engine, where a module's own say nothing else.
 	Limits Limits
-	// Meter rewrites modules before they are compiled; nil leaves them as they are.
+	// MemoryBudget is what the linear memories of all instances may take
+	// together. Default 4 GiB: 16 instances that use all a module may by default.
+	MemoryBudget int64
+	// Compilers is how many modules may be compiled at the same time, since
+	// nothing can stop a compiler. Default 1.
+	Compilers int
+	// Meter rewrites modules before they are compiled. nil is runtime/meter, with
+	// each module's limits; another one that leaves loops uncounted takes
+	// the limits of time and fuel away.
 	Meter Meter
 }
 
 // Engine compiles modules and runs their functions. It may be used by many
 // goroutines at once.
 type Engine struct {
-	limits Limits
-	meter  Meter
-	disk   *cache.Cache // nil without a directory
+	limits    Limits // as they were given: zero where defaults hold
+	meter     Meter
+	memory    budget
+	compilers chan struct{}
+	disk      *cache.Cache // nil without a directory
 
 	mu    sync.Mutex
-	units map[string]*unit // by hash of the module
+	units map[string]*unit // by key
 }
 
 // unit is one module's compiled code. Each has a wazero runtime of its own,
@@ -41,8 +51,9 @@ type Engine struct {
 // alone. Modules that are loaded twice, with different configurations, share one.
 type unit struct {
 	engine *Engine
-	hash   string
+	key    string // of the code: module, meter, limits, machine
 	wasm   []byte
+	meter  Meter
 	refs   int // under engine.mu
 
 	mu   sync.Mutex // of compiling
@@ -54,11 +65,15 @@ type unit struct {
 }
 
 // codeVersion changes when this package compiles modules differently.
-const codeVersion = "weir-runtime-1"
+const codeVersion = "weir-runtime-2"
 
 // NewEngine makes an engine; Close it when no call runs any more.
 func NewEngine(_ context.Context, opt Options) (*Engine, error) {
-	e := &Engine{limits: opt.Limits.withDefaults(), meter: opt.Meter, units: map[string]*unit{}}
+	e := &Engine{limits: opt.Limits, meter: opt.Meter, units: map[string]*unit{}}
+	if e.memory.limit = opt.MemoryBudget; e.memory.limit <= 0 {
+		e.memory.limit = 4 << 30
+	}
+	e.compilers = make(chan struct{}, max(1, opt.Compilers))
 	if opt.CacheDir != "" {
 		var err error
 		if e.disk, err = cache.Open(opt.CacheDir); err != nil {
@@ -82,14 +97,26 @@ func (e *Engine) Close(ctx context.Context) error {
 	return first
 }
 
+// MemoryInUse is the linear memory of all instances there are, in bytes.
+func (e *Engine) MemoryInUse() int64 { return e.memory.used.Load() }
+
+// meterOf gives what rewrites a module of these limits.
+func (e *Engine) meterOf(l Limits) Meter {
+	if e.meter != nil {
+		return e.meter
+	}
+	return shaped{l.Shape}
+}
+
 // unit finds or makes the unit of a module and takes a reference to it.
-func (e *Engine) unit(hash string, wasm []byte) *unit {
+func (e *Engine) unit(hash string, wasm []byte, m Meter) *unit {
+	key := cache.Key(hash, codeVersion, m.Version(), wazeroVersion(), runtime.GOOS, runtime.GOARCH, cpuFeatures())
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	u := e.units[hash]
+	u := e.units[key]
 	if u == nil {
-		u = &unit{engine: e, hash: hash, wasm: wasm}
-		e.units[hash] = u
+		u = &unit{engine: e, key: key, wasm: wasm, meter: m}
+		e.units[key] = u
 	}
 	u.refs++
 	return u
@@ -104,10 +131,10 @@ func (u *unit) retain() {
 func (u *unit) release(ctx context.Context) error {
 	u.engine.mu.Lock()
 	defer u.engine.mu.Unlock()
-	if u.refs--; u.refs > 0 || u.engine.units[u.hash] != u {
+	if u.refs--; u.refs > 0 || u.engine.units[u.key] != u {
 		return nil
 	}
-	delete(u.engine.units, u.hash)
+	delete(u.engine.units, u.key)
 	return u.close(ctx)
 }
 
@@ -144,16 +171,18 @@ func (u *unit) compile(ctx context.Context) error {
 }
 
 func (u *unit) compileLocked(ctx context.Context) error {
-	wasm, version := u.wasm, ""
-	if m := u.engine.meter; m != nil {
-		var err error
-		if wasm, err = m.Rewrite(u.wasm); err != nil {
-			return because(err, CodeInvalidModule, "it cannot be metered")
-		}
-		version = m.Version()
+	select {
+	case u.engine.compilers <- struct{}{}:
+		defer func() { <-u.engine.compilers }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	wasm, err := u.rewrite()
+	if err != nil {
+		return err
 	}
 	if u.engine.disk != nil {
-		entry, err := u.engine.disk.Code(cache.Key(u.hash, codeVersion, version, wazeroVersion(), runtime.GOOS, runtime.GOARCH, cpuFeatures()))
+		entry, err := u.engine.disk.Code(u.key)
 		if err == nil {
 			sealed := entry.Sealed()
 			if err = u.compileWith(ctx, wasm, entry.Dir()); err == nil {
@@ -166,6 +195,19 @@ func (u *unit) compileLocked(ctx context.Context) error {
 		}
 	}
 	return u.compileWith(ctx, wasm, "")
+}
+
+// rewrite meters the module. A fault in the rewriter refuses the module.
+func (u *unit) rewrite() (wasm []byte, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = errorf(CodeInternal, "metering panicked: %v\n%s", r, debug.Stack())
+		}
+	}()
+	if wasm, err = u.meter.Rewrite(u.wasm); err != nil {
+		return nil, meterError(err)
+	}
+	return wasm, nil
 }
 
 // compileWith makes the runtime and compiles; with a directory, wazero looks
@@ -198,6 +240,9 @@ func (u *unit) compileWith(ctx context.Context, wasm []byte, dir string) (err er
 	}
 	if err := exportHost(ctx, u.rt, abi.WASIModule, wasiImports); err != nil {
 		return because(err, CodeInternal, "the host's WASI functions")
+	}
+	if err := exportMeter(ctx, u.rt); err != nil {
+		return because(err, CodeInternal, "the host's meter")
 	}
 	if u.code, err = u.rt.CompileModule(ctx, wasm); err != nil {
 		return because(err, CodeInvalidModule, "it does not compile")

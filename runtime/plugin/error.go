@@ -23,7 +23,9 @@ type Error struct {
 	Module   string // the configured name
 	Function string // "" outside of a call
 	Message  string
-	Err      error // the cause, if any
+	Limit    string // the limit's name in a spec, of CodeLimit
+	Value    int64  // and its value; times in nanoseconds
+	Err      error  // the cause, if any
 }
 
 // Error gives "[CODE] module.function: message: cause".

@@ -8,6 +8,8 @@ import (
 
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
+
+	"github.com/weir-data/weir/runtime/meter"
 )
 
 // hostFunc is one function that a guest may import. Params and results are
@@ -75,10 +77,22 @@ func exportHost(ctx context.Context, rt wazero.Runtime, module string, functions
 		b.NewFunctionBuilder().WithGoModuleFunction(api.GoModuleFunc(func(ctx context.Context, m api.Module, stack []uint64) {
 			in := instanceOf(ctx)
 			defer in.unwind()
+			in.charge(0)
 			run(in, m, stack)
 		}), values(f.params), values(f.results)).Export(f.name)
 	}
 	_, err := b.Instantiate(ctx)
+	return err
+}
+
+// exportMeter makes the module that metered code asks for fuel. It is called
+// every few microseconds, and calls nothing that could panic but on purpose.
+func exportMeter(ctx context.Context, rt wazero.Runtime) error {
+	value := []api.ValueType{api.ValueTypeI64}
+	_, err := rt.NewHostModuleBuilder(meter.ImportModule).NewFunctionBuilder().
+		WithGoModuleFunction(api.GoModuleFunc(func(ctx context.Context, _ api.Module, stack []uint64) {
+			stack[0] = uint64(instanceOf(ctx).refuel(int64(stack[0])))
+		}), value, value).Export(meter.ImportRefuel).Instantiate(ctx)
 	return err
 }
 
@@ -114,6 +128,7 @@ func (in *instance) memory(m api.Module, what string, ptr, size uint64) []byte {
 	if size == 0 {
 		return nil
 	}
+	in.charge(int64(size))
 	b, ok := m.Memory().Read(uint32(ptr), uint32(size))
 	if !ok {
 		in.stop(errorf(CodeTrap, "%s: %d bytes at %d lie outside the guest's memory of %d", what, size, ptr, m.Memory().Size()))

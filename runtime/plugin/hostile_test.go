@@ -233,16 +233,16 @@ func TestLimitsAreNamedWithTheirValue(t *testing.T) {
 		call   func(a *asm) []byte
 		text   string
 	}{
-		"output bytes": {Limits{OutputBytes: 900}, echo(nil), "OutputBytes = 900"},
-		"output rows":  {Limits{OutputRows: 5}, echo(nil), "OutputRows = 5"},
+		"output bytes": {Limits{OutputBytes: 900}, echo(nil), "output_bytes = 900"},
+		"output rows":  {Limits{OutputRows: 5}, echo(nil), "output_rows = 5"},
 		"batch rows":   {Limits{OutputBatchRows: 2}, echo(nil), "over the limit of 2"},
-		"a row":        {Limits{BatchBytes: 100}, echo(nil), "BatchBytes = 100"},
+		"a row":        {Limits{BatchBytes: 100}, echo(nil), "batch_bytes = 100"},
 		"metrics": {Limits{MetricNames: 3}, spin(func(a *asm) []byte {
 			return cat(i32(atBuffer), get(1), i32(1), add, tee(1), store32, i32(atBuffer), i32(4), f64(1), a.call("metric_add"))
-		}), "MetricNames = 3"},
+		}), "metrics = 3"},
 		"row errors": {Limits{RowErrors: 1}, echo(func(a *asm) []byte {
 			return cat(get(2), i32(1), []byte{0x46}, when(i32(0), i64(0), a.text(`{"code": "X"}`), a.call("row_error"), i32(0), i64(1), a.text(`{"code": "X"}`), a.call("row_error")), get(2), i32(1), add, set(2))
-		}), "RowErrors = 1"},
+		}), "row_errors = 1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := load(t, newEngine(t, Options{Limits: c.limits}), guest(badManifest, all, c.call), nil)
@@ -304,7 +304,7 @@ func TestInputsAreCheckedAgainstTheManifest(t *testing.T) {
 func TestTextsAndManifestsHaveLimits(t *testing.T) {
 	e := newEngine(t, Options{Limits: Limits{ManifestBytes: 100, TextBytes: 20}})
 	_, err := e.Load(context.Background(), guest(badManifest, nil, func(*asm) []byte { return i32(0) }), Config{Name: "m"})
-	wantError(t, err, CodeLimit, "ManifestBytes = 100")
+	wantError(t, err, CodeLimit, "manifest_bytes = 100")
 
 	e = newEngine(t, Options{Limits: Limits{TextBytes: 20}})
 	long := strings.Repeat("é", 200)
@@ -314,7 +314,7 @@ func TestTextsAndManifestsHaveLimits(t *testing.T) {
 
 	m = load(t, e, guest(badManifest, append([]string{"row_error"}, echoImports...), echo(rowErrorFor(0, `{"code": "X", "message": "`+long+`"}`))), nil)
 	_, err = mapRows(t, m, Call{Function: "f", OnRowError: func(int, int64, string, string) error { return nil }}, numbered(t, checked(t), 1))
-	wantError(t, err, CodeLimit, "TextBytes = 20")
+	wantError(t, err, CodeLimit, "text_bytes = 20")
 
 	m = load(t, e, guest(badManifest, append([]string{"row_error"}, echoImports...), echo(rowErrorFor(0, `{"code": "X", "message": "`+long[:100]+`"}`))), nil)
 	heard := ""

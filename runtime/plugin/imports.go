@@ -60,7 +60,7 @@ func inputNext(in *instance, _ api.Module, s []uint64) {
 		s[0] = minusOne64
 		return
 	}
-	in.checkContext()
+	in.checkpoint()
 	size, err := i.next()
 	if err != nil {
 		if i.err == nil { // not the source's own failure, but one of the call
@@ -121,19 +121,11 @@ func outputWrite(in *instance, m api.Module, s []uint64) {
 	if uint32(s[0]) != 0 {
 		in.stop(errorf(CodeOutputInvalid, "output_write to output %d; the function has one output, 0", uint32(s[0])))
 	}
-	in.checkContext()
+	in.checkpoint()
 	if err := in.call.write(in.memory(m, "output_write", s[1], s[2])); err != nil {
 		in.stop(err)
 	}
 	s[0] = 0
-}
-
-// checkContext ends the call when the caller's context is done. A guest that
-// calls no import is not reached by it; see Meter.
-func (in *instance) checkContext() {
-	if err := in.ctx.Err(); err != nil {
-		in.stop(err)
-	}
 }
 
 func confGet(in *instance, m api.Module, s []uint64) {
@@ -163,7 +155,7 @@ func resultWrite(in *instance, m api.Module, s []uint64) {
 	default:
 		b := in.memory(m, "result_write", s[0], s[1])
 		if int64(len(b)) > in.limits.ManifestBytes {
-			in.stop(overLimit("ManifestBytes", in.limits.ManifestBytes, "the manifest"))
+			in.stop(overLimit("manifest_bytes", in.limits.ManifestBytes, "the manifest"))
 		}
 		in.result = append([]byte{}, b...)
 		s[0] = 0
@@ -187,8 +179,9 @@ func rowError(in *instance, m api.Module, s []uint64) {
 		in.stop(errorf(CodeOutputInvalid, "row_error for input %d: %s", number, in.lastError))
 	}
 	if int64(len(text)) > 8*in.limits.TextBytes {
-		in.stop(overLimit("TextBytes", in.limits.TextBytes, "the text of a row error"))
+		in.stop(overLimit("text_bytes", in.limits.TextBytes, "the text of a row error"))
 	}
+	in.charge(8 * int64(len(text))) // it is parsed
 	if err := in.call.rowError(int(number), row, text); err != nil {
 		in.stop(err)
 	}

@@ -12,10 +12,11 @@ import (
 // input feeds one input of a call: Schema first, then the source's batches,
 // cut to what a message may hold.
 type input struct {
-	source  array.RecordReader
-	encoder *wire.Encoder
-	limits  Limits
-	onChunk func(rec arrow.RecordBatch, offset, length int64) // of a row-aligned call
+	source    array.RecordReader
+	encoder   *wire.Encoder
+	limits    Limits
+	allowance *allowance                                        // of the task: waiting for the source is not the guest's time
+	onChunk   func(rec arrow.RecordBatch, offset, length int64) // of a row-aligned call
 
 	size    int64 // of the current message; 0 is none
 	schema  bool  // the Schema message was given
@@ -67,7 +68,7 @@ func (i *input) next() (int64, error) {
 		return 0, because(err, CodeSchemaMismatch, "an input cannot cross to the guest")
 	}
 	if size > i.limits.BatchBytes {
-		return 0, overLimit("BatchBytes", i.limits.BatchBytes, fmt.Sprintf("input row %d of %d bytes", i.rows, size))
+		return 0, overLimit("batch_bytes", i.limits.BatchBytes, fmt.Sprintf("input row %d of %d bytes", i.rows, size))
 	}
 	if i.onChunk != nil {
 		i.onChunk(i.rec, i.at, n)
@@ -91,7 +92,12 @@ func (i *input) advance() error {
 		i.replaying++
 		return nil
 	}
-	if !i.source.Next() {
+	i.allowance.leave()
+	more := i.source.Next()
+	if err := i.allowance.back(); err != nil {
+		return err
+	}
+	if !more {
 		i.ended = true
 		i.err = i.source.Err()
 		return i.err

@@ -21,7 +21,11 @@ type instance struct {
 	mod    api.Module
 	linear *linear
 	limits Limits
-	conf   map[string]string
+
+	allowance *allowance // of what it runs
+	granted   int64      // fuel when it last asked
+	owed      int64      // fuel for the host's work since the last check
+	conf      map[string]string
 
 	clock  clock
 	random random
@@ -51,7 +55,7 @@ type logLine struct {
 func (u *unit) instantiate(ctx context.Context, conf map[string]string, limits Limits) (_ *instance, err error) {
 	in := &instance{
 		limits: limits, conf: conf,
-		linear: &linear{limit: uint64(limits.MemoryBytes)},
+		linear: &linear{limit: uint64(limits.MemoryBytes), budget: &u.engine.memory},
 		random: newRandom("initialize", initSeed),
 		lines:  [2]lineWriter{{level: abi.LogInfo}, {level: abi.LogWarn}},
 	}
@@ -65,6 +69,7 @@ func (u *unit) instantiate(ctx context.Context, conf map[string]string, limits L
 			in.linear.Free()
 		}
 	}()
+	in.use(setupAllowance(limits))
 	withMemory := experimental.WithMemoryAllocator(in.ctx, in.linear)
 	in.mod, err = u.rt.InstantiateModule(withMemory, u.code, wazero.NewModuleConfig().WithName("").WithStartFunctions())
 	if err != nil {
@@ -82,6 +87,7 @@ func (u *unit) instantiate(ctx context.Context, conf map[string]string, limits L
 // into one error.
 func (in *instance) invoke(export string, args ...uint64) (err error) {
 	defer func() {
+		in.settle()
 		for i := range in.lines {
 			in.lines[i].flush(in)
 		}
@@ -131,7 +137,7 @@ func (in *instance) explain(err error, what string) error {
 		trap = "the host ended it"
 	}
 	if in.linear.exhausted() {
-		trap += fmt.Sprintf(" (its memory of %d bytes is used up; limit MemoryBytes = %d)", in.linear.size, in.limits.MemoryBytes)
+		trap += " (" + in.linear.reason() + ")"
 	}
 	if in.dying != "" {
 		trap += ": " + in.dying
@@ -141,6 +147,10 @@ func (in *instance) explain(err error, what string) error {
 	}
 	return errorf(CodeTrap, "%s: %s", what, trap)
 }
+
+// overflowed reports that the guest's own runtime ran out of stack, which
+// smaller batches do not mend.
+func (in *instance) overflowed() bool { return strings.Contains(in.dying, "stack overflow") }
 
 // firstFrames gives the names of the innermost functions of a trap's stack.
 func firstFrames(trace string, n int) string {
@@ -162,13 +172,15 @@ func (in *instance) log(level abi.LogLevel, text string) {
 			return
 		}
 		in.logCut = true
-		level, text = abi.LogWarn, fmt.Sprintf("the log of this call is over the limit LogBytes = %d; the rest is dropped", in.limits.LogBytes)
+		level, text = abi.LogWarn, fmt.Sprintf("the log of this call is over the limit log_bytes = %d; the rest is dropped", in.limits.LogBytes)
 	}
 	if in.onLog == nil {
 		in.early = append(in.early, logLine{level, text})
 		return
 	}
+	in.allowance.leave()
 	in.onLog(level, text)
+	_ = in.allowance.back() // lines are also told when no guest runs that could be stopped; the next check is
 }
 
 // listen sets who hears the log, and tells what was logged before.

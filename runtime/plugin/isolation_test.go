@@ -189,7 +189,7 @@ func TestTheLogIsCutWithANote(t *testing.T) {
 	})
 	m := load(t, newEngine(t, Options{Limits: Limits{LogBytes: 3000, TextBytes: 500}}), wasm, nil)
 	lines := logged(t, m, Call{Function: "a"})
-	if len(lines) != 6 || !strings.Contains(lines[5], "LogBytes = 3000") || len(lines[0]) > 520 {
+	if len(lines) != 6 || !strings.Contains(lines[5], "log_bytes = 3000") || len(lines[0]) > 520 {
 		t.Errorf("%d lines, the last %q", len(lines), lines[len(lines)-1])
 	}
 }
@@ -225,7 +225,7 @@ func TestAGuestOutOfMemoryRunsAgainWithHalvedBatches(t *testing.T) {
 	}
 	// a batch that is too large by more than a half, and one after output went out, fail
 	_, err := mapRows(t, m, Call{Function: "f"}, numbered(t, checked(t), 5000))
-	wantError(t, err, CodeTrap, "MemoryBytes = 3276800")
+	wantError(t, err, CodeTrap, "memory = 3276800")
 	_, err = mapRows(t, m, Call{Function: "f"}, numbered(t, checked(t), 1, 200))
 	wantError(t, err, CodeTrap, "used up")
 }

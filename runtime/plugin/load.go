@@ -22,6 +22,8 @@ type Config struct {
 	Name string
 	// Conf is the configuration the module may read, already narrowed to its grant.
 	Conf map[string]string
+	// Limits of this module; what is zero is the engine's. See [ParseLimits].
+	Limits Limits
 }
 
 // Module is a loaded module with its configuration. It may be used by many
@@ -43,20 +45,20 @@ type Module struct {
 // compiles once, however many load it at the same time; with a manifest in the
 // cache it compiles nothing. The bytes are kept; the caller does not change them.
 func (e *Engine) Load(ctx context.Context, wasm []byte, cfg Config) (*Module, error) {
-	m := &Module{name: cfg.Name, conf: maps.Clone(cfg.Conf), limits: e.limits, schemas: map[string]*arrow.Schema{}}
-	if size := int64(len(wasm)); size > e.limits.ModuleBytes {
-		return nil, m.named(overLimit("ModuleBytes", e.limits.ModuleBytes, fmt.Sprintf("a module of %d bytes", size)), "")
+	m := &Module{name: cfg.Name, conf: maps.Clone(cfg.Conf), limits: cfg.Limits.over(e.limits).withDefaults(), schemas: map[string]*arrow.Schema{}}
+	if size := int64(len(wasm)); size > m.limits.ModuleBytes {
+		return nil, m.named(overLimit("module_bytes", m.limits.ModuleBytes, fmt.Sprintf("a module of %d bytes", size)), "")
 	}
 	info, err := readSections(wasm)
 	if err == nil {
-		err = info.verify(e.limits)
+		err = info.verify(m.limits)
 	}
 	if err != nil {
 		return nil, m.named(err, "")
 	}
 	sum := sha256.Sum256(wasm)
 	m.hash = hex.EncodeToString(sum[:])
-	m.unit = e.unit(m.hash, wasm)
+	m.unit = e.unit(m.hash, wasm, e.meterOf(m.limits))
 	if err := m.describe(ctx); err != nil {
 		_ = m.unit.release(ctx)
 		return nil, m.named(err, "")
@@ -66,6 +68,9 @@ func (e *Engine) Load(ctx context.Context, wasm []byte, cfg Config) (*Module, er
 
 // Manifest is what the module says of itself. The caller does not change it.
 func (m *Module) Manifest() *abi.Manifest { return m.manifest }
+
+// Limits are those the module runs under.
+func (m *Module) Limits() Limits { return m.limits }
 
 // SHA256 is the hash of the module's bytes, in hex.
 func (m *Module) SHA256() string { return m.hash }
@@ -86,7 +91,7 @@ func (m *Module) describe(ctx context.Context) error {
 	disk := m.unit.engine.disk
 	key := ""
 	if disk != nil {
-		parts := []string{m.hash, codeVersion, fmt.Sprint(abi.Current)}
+		parts := []string{m.unit.key, fmt.Sprint(abi.Current)}
 		for _, k := range slices.Sorted(maps.Keys(m.conf)) {
 			parts = append(parts, k, m.conf[k])
 		}
@@ -126,6 +131,7 @@ func (m *Module) askManifest(ctx context.Context) ([]byte, error) {
 	defer in.close()
 	in.listen(nil)
 	in.describing = true
+	in.use(setupAllowance(m.limits))
 	in.random = newRandom("describe", initSeed)
 	if err := in.invoke(abi.ExportDescribe); err != nil {
 		var e *Error

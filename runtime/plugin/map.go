@@ -35,6 +35,8 @@ type Call struct {
 	// carries after its own, such as the row's number; no function is sent them
 	// unless its columns name them.
 	Carry []string
+	// OnUsage hears what the call took when it is over, also when it failed.
+	OnUsage func(Usage)
 	// Mem is where the output's memory comes from; nil is Arrow's default.
 	Mem memory.Allocator
 }
@@ -96,6 +98,7 @@ func (m *Module) prepare(sig *signature, call Call) (*run, *arrow.Schema, error)
 	r := &run{
 		module: m, function: sig.function, sig: sig, call: call, context: text, limits: m.limits, guest: sig.guest,
 		mem: call.Mem, errorRows: make([]rowSet, len(call.Inputs)),
+		allowance: taskAllowance(m.limits),
 	}
 	if r.mem == nil {
 		r.mem = memory.DefaultAllocator
@@ -105,7 +108,7 @@ func (m *Module) prepare(sig *signature, call Call) (*run, *arrow.Schema, error)
 	}
 	for i, source := range call.Inputs {
 		source.Retain()
-		in := &input{source: source, encoder: encoders[i], limits: m.limits, maxRows: m.limits.BatchRows}
+		in := &input{source: source, encoder: encoders[i], limits: m.limits, maxRows: m.limits.BatchRows, allowance: r.allowance}
 		if i == 0 && r.aligned != nil {
 			in.onChunk = r.aligned.take
 		}

@@ -1,15 +1,40 @@
 package plugin
 
-import "github.com/tetratelabs/wazero/experimental"
+import (
+	"fmt"
+	"sync/atomic"
 
-// linear is the memory of one instance. It keeps the module under the limit,
-// whatever maximum the module declares, and remembers that it said no, since
-// a guest only sees that it is out of memory.
+	"github.com/tetratelabs/wazero/experimental"
+)
+
+// budget is what the linear memories of all instances of an engine may take
+// together.
+type budget struct {
+	limit int64
+	used  atomic.Int64
+}
+
+func (b *budget) take(n int64) bool {
+	if b.used.Add(n) > b.limit {
+		b.used.Add(-n)
+		return false
+	}
+	return true
+}
+
+func (b *budget) give(n int64) { b.used.Add(-n) }
+
+// linear is the memory of one instance. It keeps the module under its limit,
+// whatever maximum the module declares, charges the engine's budget for what it
+// grows by, and remembers that it said no, since a guest only sees that it is out
+// of memory.
 type linear struct {
 	limit   uint64
+	budget  *budget
 	max     uint64
 	size    uint64
 	refused bool
+	shared  bool // refused for the budget's sake
 	mem     region
 }
 
@@ -33,8 +58,14 @@ func (l *linear) Reallocate(size uint64) []byte {
 		l.refused = true
 		return nil
 	}
+	more := int64(size) - int64(l.size)
+	if !l.budget.take(more) {
+		l.refused, l.shared = true, true
+		return nil
+	}
 	b := l.mem.grow(size)
 	if b == nil {
+		l.budget.give(more)
 		l.refused = true
 		return nil
 	}
@@ -47,6 +78,7 @@ func (l *linear) Free() {
 	if l.mem != nil {
 		l.mem.free()
 		l.mem = nil
+		l.budget.give(int64(l.size))
 	}
 }
 
@@ -55,6 +87,14 @@ func (l *linear) Free() {
 // and tells nobody.
 func (l *linear) exhausted() bool {
 	return l.refused || l.max > 0 && l.size >= l.max-l.max/16
+}
+
+// reason says which limit it was that a guest ran into.
+func (l *linear) reason() string {
+	if l.shared {
+		return fmt.Sprintf("it has %d bytes of memory and the instances of this host together may have no more; limit memory_budget = %d", l.size, l.budget.limit)
+	}
+	return fmt.Sprintf("its memory of %d bytes is used up; limit memory = %d", l.size, l.limit)
 }
 
 // heap is a region of the Go heap, for systems without mmap and when

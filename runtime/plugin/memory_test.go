@@ -3,10 +3,9 @@ package plugin
 import "testing"
 
 func TestMemoryGrowsInPlaceUpToItsLimit(t *testing.T) {
-	const page = 65536
 	for name, make := range map[string]func(uint64) region{"reserved": reserve, "heap": func(uint64) region { return &heap{} }} {
 		t.Run(name, func(t *testing.T) {
-			l := &linear{limit: 10 * page}
+			l := &linear{limit: 10 * page, budget: &budget{limit: noBound}}
 			l.Allocate(0, 1<<32)
 			l.mem.free()
 			l.mem = make(l.max)
@@ -37,7 +36,7 @@ func TestMemoryGrowsInPlaceUpToItsLimit(t *testing.T) {
 }
 
 func TestAMaximumOfTheModulesOwnCounts(t *testing.T) {
-	l := &linear{limit: 100 * 65536}
+	l := &linear{limit: 100 * 65536, budget: &budget{limit: noBound}}
 	l.Allocate(0, 4*65536)
 	defer l.Free()
 	l.Reallocate(4 * 65536)

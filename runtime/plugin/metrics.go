@@ -14,7 +14,7 @@ func (m *metrics) add(name []byte, value float64, most int64) error {
 		case len(name) == 0 || len(name) > 255 || !utf8.Valid(name):
 			return errorf(CodeOutputInvalid, "a metric's name is empty, not UTF-8 or over 255 bytes")
 		case int64(len(m.names)) >= most:
-			return overLimit("MetricNames", most, "the number of different metrics")
+			return overLimit("metrics", most, "the number of different metrics")
 		}
 		if m.sums == nil {
 			m.sums = map[string]float64{}

@@ -31,8 +31,13 @@ type run struct {
 
 	errorRows  []rowSet // of each input
 	errorCount int64
+	errorBytes int64
 	bytes      int64
 	rows       int64
+	empty      int64 // output batches without rows
+	memory     int64 // of the last instance
+
+	allowance *allowance // of both attempts together
 
 	started bool // something went out that cannot be taken back
 	emit    func(arrow.RecordBatch) bool
@@ -53,8 +58,11 @@ func (r *run) execute(ctx context.Context) (err error) {
 	for _, i := range r.inputs {
 		i.keep, i.room = true, &room
 	}
-	exhausted, err := r.attempt(ctx)
-	if err == nil || !exhausted || r.started || !r.halve() {
+	if r.call.OnUsage != nil {
+		defer func() { r.call.OnUsage(r.usage()) }()
+	}
+	again, err := r.attempt(ctx)
+	if err == nil || !again || r.started || !r.halve() {
 		return err
 	}
 	if r.call.OnLog != nil {
@@ -84,11 +92,19 @@ func (r *run) halve() bool {
 		r.aligned.release()
 	}
 	r.metrics = metrics{}
-	r.bytes, r.rows = 0, 0
+	r.bytes, r.rows, r.empty = 0, 0, 0
 	return true
 }
 
-func (r *run) attempt(ctx context.Context) (exhausted bool, err error) {
+// usage is what the call took.
+func (r *run) usage() Usage {
+	a := r.allowance
+	return Usage{GuestTime: a.guestTime, HostTime: a.hostTime, Fuel: a.usedFuel, Memory: r.memory, Bytes: r.bytes, Rows: r.rows}
+}
+
+// attempt runs the call in a fresh instance. A failed one may be made again
+// when the guest itself failed with its memory used up; a limit is a limit.
+func (r *run) attempt(ctx context.Context) (again bool, err error) {
 	if err := ctx.Err(); err != nil {
 		return false, err
 	}
@@ -97,7 +113,9 @@ func (r *run) attempt(ctx context.Context) (exhausted bool, err error) {
 		return false, err
 	}
 	defer in.close()
+	defer func() { r.memory = int64(in.linear.size) }()
 	in.call = r
+	in.use(r.allowance)
 	in.clock.set(r.call.Context.BatchTimestamp)
 	in.random = newRandom("call", r.call.Seed)
 	in.listen(r.call.OnLog)
@@ -109,7 +127,7 @@ func (r *run) attempt(ctx context.Context) (exhausted bool, err error) {
 		}
 	}
 	if err != nil {
-		return in.linear.exhausted(), err
+		return in.fault == nil && in.linear.exhausted() && !in.overflowed(), err
 	}
 	return false, r.finish()
 }
@@ -132,7 +150,7 @@ func (r *run) finish() error {
 // write takes what the guest hands to output_write.
 func (r *run) write(p []byte) error {
 	if r.bytes += int64(len(p)); r.bytes > r.limits.OutputBytes {
-		return overLimit("OutputBytes", r.limits.OutputBytes, "the output")
+		return overLimit("output_bytes", r.limits.OutputBytes, "the output")
 	}
 	for len(p) > 0 {
 		m, err := r.decoder.Next(p)
@@ -174,7 +192,14 @@ func outputError(err error) error {
 func (r *run) batch(batch arrow.RecordBatch) error {
 	if r.rows += batch.NumRows(); r.rows > r.limits.OutputRows {
 		batch.Release()
-		return overLimit("OutputRows", r.limits.OutputRows, "the number of output rows")
+		return overLimit("output_rows", r.limits.OutputRows, "the number of output rows")
+	}
+	if batch.NumRows() == 0 {
+		batch.Release()
+		if r.empty++; r.empty > r.limits.EmptyBatches {
+			return overLimit("empty_batches", r.limits.EmptyBatches, "the number of output batches without rows")
+		}
+		return nil
 	}
 	if r.aligned == nil {
 		return r.send(batch)
@@ -190,12 +215,13 @@ func (r *run) batch(batch arrow.RecordBatch) error {
 
 // send hands a batch to the reader and waits until it wants the next one.
 func (r *run) send(batch arrow.RecordBatch) error {
-	if batch.NumRows() == 0 {
-		batch.Release()
-		return nil
-	}
 	r.commitTo()
-	if !r.emit(batch) {
+	r.allowance.leave()
+	wanted := r.emit(batch)
+	if err := r.allowance.back(); err != nil {
+		return err
+	}
+	if !wanted {
 		return errReleased
 	}
 	return nil
@@ -229,13 +255,20 @@ func (r *run) rowError(number int, row int64, text []byte) error {
 		return nil
 	}
 	if r.errorCount++; r.errorCount > r.limits.RowErrors {
-		return overLimit("RowErrors", r.limits.RowErrors, "the number of row errors")
+		return overLimit("row_errors", r.limits.RowErrors, "the number of row errors")
+	}
+	if r.errorBytes += int64(len(text)); r.errorBytes > r.limits.RowErrorBytes {
+		return overLimit("row_error_bytes", r.limits.RowErrorBytes, "the size of all row errors")
 	}
 	if r.call.OnRowError == nil {
 		return errorf(CodeFailed, "row %d of input %d: [%s] %s", row, number, e.Code, e.Message)
 	}
 	r.commitTo()
-	return r.call.OnRowError(number, row, e.Code, clip(e.Message, int(r.limits.TextBytes)))
+	r.allowance.leave()
+	if err := r.call.OnRowError(number, row, e.Code, clip(e.Message, int(r.limits.TextBytes))); err != nil {
+		return err
+	}
+	return r.allowance.back()
 }
 
 // release lets go of everything the call held.

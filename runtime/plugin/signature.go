@@ -103,6 +103,9 @@ func (m *Module) sign(function string, inputs []*arrow.Schema, carry []string) (
 	if len(inputs) != len(f.Inputs) {
 		return nil, errorf(CodeSchemaMismatch, "it was given %d inputs and declares %d", len(inputs), len(f.Inputs))
 	}
+	if n := int64(len(inputs)); n > m.limits.OpenInputs {
+		return nil, overLimit("open_inputs", m.limits.OpenInputs, fmt.Sprintf("a function of %d inputs", n))
+	}
 	s := &signature{function: f, number: number}
 	for i, in := range f.Inputs {
 		own := carry

@@ -48,7 +48,7 @@ func (info *moduleInfo) verify(limits Limits) error {
 		return errorf(CodeInvalidModule, "its memory is shared or has 64-bit addresses")
 	}
 	if info.memoryMin > limits.MemoryBytes {
-		return overLimit("MemoryBytes", limits.MemoryBytes, fmt.Sprintf("the initial memory of %d bytes", info.memoryMin))
+		return overLimit("memory", limits.MemoryBytes, fmt.Sprintf("the initial memory of %d bytes", info.memoryMin))
 	}
 	return nil
 }

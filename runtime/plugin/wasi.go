@@ -122,6 +122,7 @@ func clockTime(in *instance, m api.Module, s []uint64) {
 func randomGet(in *instance, m api.Module, s []uint64) {
 	b, ok := m.Memory().Read(uint32(s[0]), uint32(s[1]))
 	if ok {
+		in.charge(2 * int64(len(b)))
 		in.random.fill(b)
 	}
 	answer(s, ok)
@@ -167,6 +168,7 @@ func pollOneoff(in *instance, m api.Module, s []uint64) {
 		}
 		out = append(out, event[:]...)
 	}
+	in.charge(int64(len(out)))
 	in.clock.sleep(longest)
 	copy(events, out)
 	answer(s, put32(m, s[3], uint32(n)))
@@ -203,6 +205,13 @@ func fdRead(_ *instance, m api.Module, s []uint64) {
 	answer(s, put32(m, s[3], 0))
 }
 
+// Bounds of one fd_write: more vectors than any system takes, and a piece
+// after which a write comes back short.
+const (
+	maxVectors  = 1024
+	mostWritten = 64 << 10
+)
+
 // fdWrite sends lines to the log: standard output as info, standard error as warn.
 func fdWrite(in *instance, m api.Module, s []uint64) {
 	fd := uint32(s[0])
@@ -211,21 +220,27 @@ func fdWrite(in *instance, m api.Module, s []uint64) {
 		return
 	}
 	n := uint64(uint32(s[2]))
+	if n > maxVectors {
+		setErrno(s, wasiEINVAL)
+		return
+	}
 	vecs, ok := m.Memory().Read(uint32(s[1]), uint32(n*8))
-	if n > 1<<20 || !ok {
+	if !ok {
 		setErrno(s, wasiEFAULT)
 		return
 	}
 	total := uint64(0)
-	for ; len(vecs) > 0; vecs = vecs[8:] {
+	for ; len(vecs) > 0 && total < mostWritten; vecs = vecs[8:] {
 		b, ok := m.Memory().Read(binary.LittleEndian.Uint32(vecs), binary.LittleEndian.Uint32(vecs[4:]))
 		if !ok {
 			setErrno(s, wasiEFAULT)
 			return
 		}
+		b = b[:min(uint64(len(b)), mostWritten-total)]
 		in.lines[fd-1].write(in, b)
 		total += uint64(len(b))
 	}
+	in.charge(int64(total))
 	answer(s, put32(m, s[3], uint32(total)))
 }
 
