@@ -1,6 +1,8 @@
 package pipeline
 
 import (
+	"errors"
+
 	"github.com/weir-data/weir/abi"
 	"github.com/weir-data/weir/host/catalog"
 	"github.com/weir-data/weir/host/expect"
@@ -145,4 +147,14 @@ func (in *input) upstream() *dataset {
 		return in.dataset
 	}
 	return in.quarantine
+}
+
+// located fills in where err happened. File and line go together: an error that
+// names a file of its own, such as a landing folder, does not get this line.
+func located(err error, code string, w fault.Where) error {
+	var e *fault.Error
+	if errors.As(err, &e) && e.Where.File != "" {
+		w.File, w.Line, w.Column = "", 0, 0
+	}
+	return fault.Place(err, code, w)
 }

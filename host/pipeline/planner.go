@@ -65,7 +65,7 @@ func (pl *planner) plan(ctx context.Context, d *dataset) (*arrow.Schema, error) 
 	at := fault.Where{Dataset: d.id, Flow: d.flow.name, File: d.place.File, Line: d.place.Line}
 	out, err := pl.output(ctx, d)
 	if err != nil {
-		return nil, fault.Place(err, "PLAN_FAILED", at)
+		return nil, located(err, "PLAN_FAILED", at)
 	}
 	if d.isView() {
 		return out, nil
@@ -75,14 +75,14 @@ func (pl *planner) plan(ctx context.Context, d *dataset) (*arrow.Schema, error) 
 	}
 	snapshot, err := snapshotOf(ctx, pl.p.tableOf(d))
 	if err != nil {
-		return nil, fault.Place(err, "PLAN_FAILED", at)
+		return nil, located(err, "PLAN_FAILED", at)
 	}
 	if snapshot == nil {
 		return out, nil
 	}
 	merged, _, err := delta.MergeSchema(snapshot.Schema(), out)
 	if err != nil {
-		return nil, fault.Place(err, "PLAN_FAILED", at)
+		return nil, located(err, "PLAN_FAILED", at)
 	}
 	return merged, nil
 }

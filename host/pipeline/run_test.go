@@ -335,6 +335,23 @@ func TestPlanRefusals(t *testing.T) {
 	}
 }
 
+// covers B1
+func TestAnEmptyLandingFolderCannotBePlanned(t *testing.T) {
+	p := newProject(t, landingConf)
+	p.write("sql/bronze.sql", bronzeOrders)
+	landing := filepath.Join(p.dir, "landing")
+	if err := os.Mkdir(landing, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	_, err := p.open().Plan(t.Context())
+	wantFault(t, err, "UNABLE_TO_INFER_SCHEMA", "dev.bronze.orders", "file "+landing+")")
+	if err := os.Remove(landing); err != nil {
+		t.Fatal(err)
+	}
+	_, err = p.open().Plan(t.Context())
+	wantFault(t, err, "PATH_NOT_FOUND", landing, "sql/bronze.sql, line 1")
+}
+
 // Mistakes that need no engine are told when the pipeline is opened.
 func TestOpenRefusals(t *testing.T) {
 	bronzeFrom := func(source string) string {

@@ -18,7 +18,7 @@ func (p *Pipeline) openSources() error {
 			at := fault.Where{Dataset: d.id, Flow: d.flow.name, File: in.place.File, Line: in.place.Line}
 			src, err := ingest.Parse(in.files.kind, in.files.path, in.files.options, ingest.Env{Dir: p.spec.Dir})
 			if err != nil {
-				return fault.Place(err, "INVALID_SOURCE", at)
+				return located(err, "INVALID_SOURCE", at)
 			}
 			if err := p.outsideStorage(in.files.path); err != nil {
 				return err.At(at)
