@@ -134,3 +134,41 @@ var varying = []struct {
 	{regexp.MustCompile(`amd64|arm64`), "<arch>"},
 	{regexp.MustCompile(`\+[0-9a-f]{12}\b`), ""},
 }
+
+// TestArchitectureNamesFilesThatExist holds the page that follows a batch
+// through the code to the code: every file it names is there. A bare name
+// belongs to a folder that its paragraph named before.
+func TestArchitectureNamesFilesThatExist(t *testing.T) {
+	root := repoRoot(t)
+	text, err := os.ReadFile(filepath.Join(root, "ARCHITECTURE.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := regexp.MustCompile("`([a-z][a-z_/]*\\.(?:go|md))`")
+	checked := 0
+	for paragraph := range strings.SplitSeq(string(text), "\n\n") {
+		var folders []string
+		for _, m := range name.FindAllStringSubmatch(paragraph, -1) {
+			checked++
+			candidates := []string{m[1]}
+			for _, f := range folders {
+				candidates = append(candidates, filepath.Join(f, m[1]))
+			}
+			found := false
+			for _, c := range candidates {
+				if _, err := os.Stat(filepath.Join(root, c)); err == nil {
+					found = true
+				}
+			}
+			if !found {
+				t.Errorf("no file %s (paragraph %.40q)", m[1], paragraph)
+			}
+			if strings.Contains(m[1], "/") {
+				folders = append(folders, filepath.Dir(m[1]))
+			}
+		}
+	}
+	if checked < 40 {
+		t.Fatalf("only %d names found", checked)
+	}
+}
