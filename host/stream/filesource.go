@@ -186,7 +186,13 @@ func (s *fileSource) next(ctx context.Context, v *ingest.Schema, off *sourceOffs
 	}
 	// Without files there is nothing to infer from; what comes is declared.
 	now, err := s.src.Infer(ctx, nil)
-	if err != nil || !declaredSchema(now) || slices.EqualFunc(now.Fields, v.Fields, sameField) {
+	if fault.CodeOf(err) == "UNABLE_TO_INFER_SCHEMA" {
+		return nil, nil // it is declared no longer; what is recorded stays
+	}
+	if err != nil {
+		return nil, err
+	}
+	if !declaredSchema(now) || slices.EqualFunc(now.Fields, v.Fields, sameField) {
 		return nil, nil
 	}
 	return now, nil

@@ -166,9 +166,9 @@ func FuzzBlock(f *testing.F) {
 			t.Fatal(err)
 		}
 		r := blockReader{r: bufio.NewReader(io.MultiReader(&w, bytes.NewReader(make([]byte, 8))))}
-		last, ok, err := "", true, error(nil)
+		last := ""
 		for n := 0; ; n++ {
-			if ok, err = r.next(); !ok || err != nil {
+			if ok, err := r.next(); !ok || err != nil {
 				return
 			}
 			if n > 0 && string(r.path) <= last {
@@ -202,7 +202,7 @@ func TestRunsStayFewAndCoverEveryBatch(t *testing.T) {
 	var cover []runID
 	rewritten := int64(0)
 	const batches = 4000
-	for n := int64(0); n < batches; n++ {
+	for n := range int64(batches) {
 		tail := int64(0)
 		if len(cover) > 0 {
 			tail = cover[len(cover)-1].to + 1

@@ -287,7 +287,7 @@ func (pickyStep) Run(_ context.Context, t *Task, in array.RecordReader) (array.R
 		for i := range int(rec.NumRows()) {
 			if id, _ := rowID(rec, i); id%2 == 0 {
 				if err := t.RowError(rows.Value(i), "EVEN_ID", "the id is even"); err != nil {
-					return nil, fmt.Errorf("lost by the step: %v", err)
+					return nil, errors.New("lost by the step: " + err.Error())
 				}
 				continue
 			}
