@@ -15,8 +15,14 @@ import pyarrow as pa
 decimal.getcontext().prec = 60
 
 
-def canonical(v, t):
-    """A value in one spelling, whichever engine's JSON or Python object it comes from."""
+def canonical(v, t, no_null_lists=False):
+    """A value in one spelling, whichever engine's JSON or Python object it comes from.
+
+    no_null_lists: the engine has no NULL for lists, maps and structs and reads an empty one instead.
+    """
+    nested = pa.types.is_list(t) or pa.types.is_map(t) or pa.types.is_struct(t)
+    if v is None and no_null_lists and nested:
+        v = {} if pa.types.is_struct(t) or pa.types.is_map(t) else []
     if v is None:
         return None
     if pa.types.is_decimal(t):
@@ -39,17 +45,17 @@ def canonical(v, t):
         return v if isinstance(v, str) else base64.b64encode(v).decode()
     if pa.types.is_map(t):
         pairs = v.items() if isinstance(v, dict) else v
-        return sorted((k, canonical(x, t.item_type)) for k, x in pairs)
+        return sorted((k, canonical(x, t.item_type, no_null_lists)) for k, x in pairs)
     if pa.types.is_struct(t):
-        return {f.name: canonical(v.get(f.name), f.type) for f in t}
+        return {f.name: canonical(v.get(f.name), f.type, no_null_lists) for f in t}
     if pa.types.is_list(t) or pa.types.is_large_list(t):
-        return [canonical(x, t.value_type) for x in v]
+        return [canonical(x, t.value_type, no_null_lists) for x in v]
     return v
 
 
-def multiset(rows, schema):
+def multiset(rows, schema, no_null_lists=False):
     return collections.Counter(
-        json.dumps({f.name: canonical(r.get(f.name), f.type) for f in schema}, sort_keys=True, ensure_ascii=False) for r in rows
+        json.dumps({f.name: canonical(r.get(f.name), f.type, no_null_lists) for f in schema}, sort_keys=True, ensure_ascii=False) for r in rows
     )
 
 
@@ -73,11 +79,15 @@ def main():
         name = ".".join(path.parts[-3:])
         table = deltalake.DeltaTable(str(path)).to_pyarrow_table()
         quoted = ".".join(f'"{part}"' for part in path.parts[-3:])
-        ours = multiset(json_lines([a.weir, "query", f"SELECT * FROM {quoted}", "--output", "json"], a.project), table.schema)
-        theirs = {"deltalake": multiset(table.to_pylist(), table.schema)}
+        rows = json_lines([a.weir, "query", f"SELECT * FROM {quoted}", "--output", "json"], a.project)
+        ours = multiset(rows, table.schema)
+        pairs = {"deltalake": (ours, multiset(table.to_pylist(), table.schema))}
         if "chdb" in a.engines:
-            theirs["chdb"] = multiset(json_lines(["node", "chdb.mjs", str(path.resolve())], a.node), table.schema)
-        for engine, rows in theirs.items():
+            # ClickHouse reads only below its working directory.
+            script = str(pathlib.Path(a.node, "chdb.mjs").resolve())
+            theirs = json_lines(["node", script, str(path.resolve())], path.parent)
+            pairs["chdb"] = (multiset(rows, table.schema, True), multiset(theirs, table.schema, True))
+        for engine, (ours, rows) in pairs.items():
             if rows == ours:
                 print(f"interop: {name}: {sum(ours.values())} rows equal in weir and {engine}")
                 continue
