@@ -22,6 +22,7 @@ type body struct {
 	locals  uint32 // with parameters
 	groups  uint32 // of declared locals
 	scratch bool   // wants a local for a length
+	cached  bool   // wants a local for the fuel
 	unpaid  int    // the most instructions unpaid on a path to here, or dead
 	exit    int    // the most unpaid where the function is left
 	deepest int
@@ -40,6 +41,7 @@ type frame struct {
 	point  int  // of a loop, its header in points
 	worst  int  // of a loop, the most unpaid on a branch back to it
 	mixed  bool // of a loop, some branch back is conditional
+	calls  bool // something within it calls
 }
 
 func (w *rewriter) codeSection(r *reader) []byte {
@@ -53,7 +55,7 @@ func (w *rewriter) codeSection(r *reader) []byte {
 		return nil
 	}
 	w.report.CodeBytes = r.left()
-	out := appendU32(make([]byte, 0, len(r.b)+len(r.b)/3), n)
+	out := appendU32(make([]byte, 0, len(r.b)+len(r.b)/3+32), n+1)
 	for i := range n {
 		size := r.u32()
 		content := r.take(uint64(size))
@@ -75,7 +77,7 @@ func (w *rewriter) codeSection(r *reader) []byte {
 		out = w.assemble(&w.body, out)
 	}
 	w.report.MeteredBytes = len(out)
-	return out
+	return w.appendWait(out)
 }
 
 // walk reads a body, and decides what is charged where.
@@ -105,7 +107,7 @@ func (w *rewriter) declareLocals(b *body, function uint32) {
 	r := b.r
 	b.groups = r.count()
 	start := r.at
-	total := uint64(w.types[w.functions[function]].params)
+	total := uint64(w.types[w.functions[function]])
 	for range b.groups {
 		if r.fault != nil {
 			return
@@ -182,6 +184,7 @@ func (w *rewriter) instruction(b *body) {
 		}
 		b.count(start, weight, true)
 		b.renumber(start, w.shifted(index))
+		b.frames[len(b.frames)-1].calls = b.frames[len(b.frames)-1].calls || op == opCall
 	case immMemory:
 		r.zero("a memory instruction")
 		w.needMemory(r)
@@ -190,6 +193,11 @@ func (w *rewriter) instruction(b *body) {
 		} else {
 			b.count(start, 1, true)
 		}
+	case immIndirect:
+		w.typeIndex(r)
+		w.index(r, "table", w.tables)
+		b.count(start, 1, true)
+		b.frames[len(b.frames)-1].calls = true
 	case immPrefix:
 		w.prefixed(b, op, start)
 	case immRefused:
@@ -209,9 +217,6 @@ func (w *rewriter) immediates(b *body, kind immediate) {
 	r := b.r
 	switch kind {
 	case immNone:
-	case immIndirect:
-		w.typeIndex(r)
-		w.index(r, "table", w.tables)
 	case immGlobal:
 		w.index(r, "global", w.globals)
 	case immTable:
@@ -315,11 +320,11 @@ func (w *rewriter) open(b *body, op byte, start int) {
 			f.entry = 0
 		}
 		f.owed += max(f.entry, 0)
-		f.point, f.worst = len(b.points), dead
+		f.point, f.worst = len(b.points)+1, dead
 		if b.unpaid != dead {
 			b.unpaid = 0
-			// A header that nothing jumps to keeps the amount 0, and costs nothing.
-			b.points = append(b.points, charge{at: b.place(b.r.at), loop: -1})
+			// Both stay without effect until the loop's end shows what it needs.
+			b.points = append(b.points, charge{at: b.place(start), loop: -1}, charge{at: b.place(b.r.at), loop: -1})
 		}
 	}
 	b.frames = append(b.frames, f)
@@ -346,12 +351,22 @@ func (b *body) end() {
 			b.unpaid += f.entry
 		}
 		b.settle(f)
+		b.quiet(f)
 	case opIf:
 		b.unpaid = max(b.unpaid, f.unpaid, f.entry)
+		b.passCalls(f)
 	case 0:
 		b.exit = max(b.exit, b.unpaid, f.unpaid)
 	default:
 		b.unpaid = max(b.unpaid, f.unpaid)
+		b.passCalls(f)
+	}
+}
+
+// passCalls tells the block around f that something in f calls.
+func (b *body) passCalls(f frame) {
+	if n := len(b.frames); f.calls && n > 0 {
+		b.frames[n-1].calls = true
 	}
 }
 
@@ -370,6 +385,25 @@ func (b *body) settle(f frame) {
 			b.points[i].amount = 0
 		}
 	}
+}
+
+// quiet lets a loop in which nothing is called keep the fuel in a local, where
+// counting takes one cycle; in the global it takes the five or so that a
+// processor needs to load what it just stored. The global is still written at
+// every charge, so that it is always right.
+func (b *body) quiet(f frame) {
+	if b.passCalls(f); f.calls {
+		return
+	}
+	used := false
+	for i := f.point; i < len(b.points); i++ {
+		p := &b.points[i]
+		p.load = false // the outermost quiet loop loads
+		p.local = true
+		used = used || p.amount > 0
+	}
+	b.points[f.point-1].load = used
+	b.cached = b.cached || used
 }
 
 // count adds an instruction to what is unpaid. Before one that follows nothing

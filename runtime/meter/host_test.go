@@ -14,7 +14,7 @@ import (
 	"github.com/tetratelabs/wazero/imports/wasi_snapshot_preview1"
 )
 
-const quantum = 10_000
+const quantum = 100_000
 
 var errBudget = errors.New("the budget is used up")
 

@@ -66,7 +66,7 @@ func (l Limits) withDefaults() Limits {
 		{&l.Elements, 1 << 20},
 		{&l.Values, 1000},
 		{&l.Locals, 2000},
-		{&l.Nesting, 256},
+		{&l.Nesting, 1000},
 		{&l.BranchTable, 10_000},
 		{&l.FunctionTargets, 10_000},
 		{&l.Targets, 1_000_000},

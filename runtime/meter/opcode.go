@@ -48,6 +48,7 @@ const (
 	opReturn       = 0x0f
 	opCall         = 0x10
 	opLocalGet     = 0x20
+	opLocalSet     = 0x21
 	opLocalTee     = 0x22
 	opGlobalGet    = 0x23
 	opGlobalSet    = 0x24
@@ -57,7 +58,7 @@ const (
 	opF32Const     = 0x43
 	opF64Const     = 0x44
 	opI32LeU       = 0x4d
-	opI64LtS       = 0x53
+	opI64GeS       = 0x59
 	opI64Add       = 0x7c
 	opI64Sub       = 0x7d
 	opI64Mul       = 0x7e

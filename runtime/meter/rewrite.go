@@ -46,10 +46,11 @@ type rewriter struct {
 	report Report
 	out    []byte
 
-	types             []signature
+	types             []uint32 // how many parameters each has
 	refuelType        uint32
 	functions         []uint32 // type of each, imported ones first, without refuel
 	importedFunctions uint32   // also the index of refuel
+	waitType          uint32   // () -> ()
 	tables            uint32
 	memories          uint32
 	globals           uint32 // also the index of the fuel
@@ -58,11 +59,7 @@ type rewriter struct {
 	hasDataCount      bool
 
 	body body
-}
-
-type signature struct {
-	params      int
-	refuelShape bool // (i64) -> i64
+	full []byte // the body that assemble makes, used again
 }
 
 // Section numbers, in the order in which the format wants them.
@@ -107,7 +104,7 @@ func (w *rewriter) rewrite(module []byte) *Error {
 	}{
 		{sectionType, true, w.typeSection},
 		{sectionImport, true, w.importSection},
-		{sectionFunction, false, w.functionSection},
+		{sectionFunction, true, w.functionSection},
 		{sectionTable, false, w.tableSection},
 		{sectionMemory, false, w.memorySection},
 		{sectionGlobal, true, w.globalSection},
@@ -115,7 +112,7 @@ func (w *rewriter) rewrite(module []byte) *Error {
 		{sectionStart, false, w.startSection},
 		{sectionElement, false, w.elementSection},
 		{sectionDataCount, false, w.dataCountSection},
-		{sectionCode, false, w.codeSection},
+		{sectionCode, true, w.codeSection},
 		{sectionData, false, w.dataSection},
 	} {
 		content := sections[step.id]
@@ -137,9 +134,6 @@ func (w *rewriter) rewrite(module []byte) *Error {
 			return r.fault
 		}
 		w.section(step.id, rewritten)
-	}
-	if sections[sectionCode] == nil && len(w.functions) > int(w.importedFunctions) {
-		return invalid("it declares functions and has no code")
 	}
 	if names != nil {
 		if kept := w.nameSection(names); kept != nil {

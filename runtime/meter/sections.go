@@ -14,7 +14,9 @@ func (w *rewriter) vector(r *reader, what, field string, limit int64, before uin
 
 func (w *rewriter) typeSection(r *reader) []byte {
 	n := w.vector(r, "types", "Types", w.limits.Types, 0)
-	start, found := r.at, false
+	start := r.at
+	w.refuelType, w.waitType = n, n+1
+	added := []byte{typeFunction, 1, typeI64, 1, typeI64, typeFunction, 0, 0}
 	for i := range n {
 		if r.fault != nil {
 			return nil
@@ -27,22 +29,11 @@ func (w *rewriter) typeSection(r *reader) []byte {
 			r.fail(invalid("type %d has the unknown form %#x", i, form))
 		}
 		params := w.valueTypes(r)
-		results := w.valueTypes(r)
-		s := signature{params: len(params), refuelShape: string(params) == "\x7e" && string(results) == "\x7e"}
-		if s.refuelShape && !found {
-			found, w.refuelType = true, i
-		}
-		w.types = append(w.types, s)
+		w.valueTypes(r)
+		w.types = append(w.types, uint32(len(params)))
 	}
-	if r.fault != nil {
-		return nil
-	}
-	if found {
-		return append(appendU32(nil, n), r.b[start:r.at]...)
-	}
-	w.refuelType = n
-	out := append(appendU32(nil, n+1), r.b[start:r.at]...)
-	return append(out, typeFunction, 1, typeI64, 1, typeI64)
+	out := append(appendU32(nil, n+2), r.b[start:r.at]...)
+	return append(out, added...)
 }
 
 func (w *rewriter) valueTypes(r *reader) []byte {
@@ -145,6 +136,7 @@ func (w *rewriter) functionIndex(r *reader) uint32 {
 
 func (w *rewriter) functionSection(r *reader) []byte {
 	n := w.vector(r, "functions", "Functions", w.limits.Functions, uint32(len(w.functions)))
+	start := r.at
 	for range n {
 		if r.fault != nil {
 			return nil
@@ -152,7 +144,8 @@ func (w *rewriter) functionSection(r *reader) []byte {
 		w.functions = append(w.functions, w.typeIndex(r))
 	}
 	w.report.Functions = len(w.functions)
-	return r.b[:r.at]
+	out := append(appendU32(nil, n+1), r.b[start:r.at]...)
+	return appendU32(out, w.waitType)
 }
 
 func (w *rewriter) tableSection(r *reader) []byte {
