@@ -7,7 +7,7 @@ import (
 
 // stretch is how many instructions may go unpaid on a path before fuel is
 // subtracted on the way; see doc.go.
-const stretch = 128
+const stretch = 256
 
 // body is one function on its way through. Its slices are used again for the
 // next function.
