@@ -2,6 +2,7 @@ package plugin
 
 import (
 	"fmt"
+	"runtime"
 	"time"
 
 	"github.com/tetratelabs/wazero/api"
@@ -35,7 +36,12 @@ type allowance struct {
 	hostTime  time.Duration
 	usedFuel  int64
 	mark      time.Duration // when the guest, or the wait, last began
+	yielded   time.Duration // when others were last let run
 }
+
+// slice is how long a guest runs while others wait for its processor. Go would
+// take it away after ten times that.
+const slice = time.Millisecond
 
 func setupAllowance(l Limits) *allowance {
 	return &allowance{time: l.SetupTime, timeName: "setup_time", fuel: l.SetupFuel, fuelName: "setup_fuel", host: l.HostTime}
@@ -51,7 +57,10 @@ var epoch = time.Now()
 func now() time.Duration { return time.Since(epoch) }
 
 // begin starts the guest's clock.
-func (a *allowance) begin() { a.mark = now() }
+func (a *allowance) begin() {
+	a.mark = now()
+	a.yielded = a.mark
+}
 
 // leave counts what the guest took and starts a wait: for a source, a sink, a listener.
 func (a *allowance) leave() {
@@ -75,13 +84,17 @@ func (a *allowance) checkHost() error {
 	return nil
 }
 
-// check looks at what the guest used so far.
+// check looks at what the guest used so far, and lets others run.
 func (a *allowance) check() error {
 	t := now()
 	a.guestTime += t - a.mark
 	a.mark = t
 	if a.guestTime > a.time {
 		return overLimit(a.timeName, int64(a.time), fmt.Sprintf("the guest's time of %s", a.guestTime.Round(time.Millisecond)))
+	}
+	if t-a.yielded > slice {
+		a.yielded = t
+		runtime.Gosched()
 	}
 	if a.usedFuel > a.fuel {
 		return overLimit(a.fuelName, a.fuel, fmt.Sprintf("the guest's fuel of %d", a.usedFuel))

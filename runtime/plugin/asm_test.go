@@ -17,7 +17,14 @@ type asm struct {
 	locals   map[string]int    // i32 locals of a function, beyond its parameters
 	exports  map[string]string // name: signature, for odd ones
 	noMemory bool
+
+	start    string            // an export that is the start function as well
+	more     []asmFunc         // functions that nobody exports
+	sections map[byte][][]byte // further items by section: type, table, global, export, element
 }
+
+// asmFunc is a function of type () -> () with its declaration of locals.
+type asmFunc struct{ locals, body []byte }
 
 type asmImport struct{ module, name, params, results string }
 
@@ -95,6 +102,7 @@ var exportTypes = map[string][2]string{
 
 func (a *asm) bytes() []byte {
 	var types, imports, functions, exports, codes [][]byte
+	var start []byte
 	for i, f := range a.imports {
 		types = append(types, funcType(f.params, f.results))
 		imports = append(imports, cat(str(f.module), str(f.name), []byte{0}, leb(uint64(i))))
@@ -111,6 +119,9 @@ func (a *asm) bytes() []byte {
 		}
 		types = append(types, funcType(t[0], t[1]))
 		functions = append(functions, leb(uint64(len(types)-1)))
+		if name == a.start {
+			start = leb(uint64(len(types) - 1))
+		}
 		exports = append(exports, cat(str(name), []byte{0}, leb(uint64(len(types)-1))))
 		locals := []byte{0}
 		if n := a.locals[name]; n > 0 {
@@ -119,8 +130,22 @@ func (a *asm) bytes() []byte {
 		f := cat(locals, body, []byte{0x0b})
 		codes = append(codes, cat(leb(uint64(len(f))), f))
 	}
+	if a.more != nil {
+		types = append(types, funcType("", ""))
+		t := leb(uint64(len(types) - 1))
+		for _, f := range a.more {
+			functions = append(functions, t)
+			locals := f.locals
+			if locals == nil {
+				locals = []byte{0}
+			}
+			body := cat(locals, f.body, []byte{0x0b})
+			codes = append(codes, cat(leb(uint64(len(body))), body))
+		}
+	}
 	out := []byte("\x00asm\x01\x00\x00\x00")
 	section := func(id byte, items [][]byte) {
+		items = append(items, a.sections[id]...)
 		if len(items) > 0 {
 			body := cat(leb(uint64(len(items))), cat(items...))
 			out = cat(out, []byte{id}, leb(uint64(len(body))), body)
@@ -129,6 +154,7 @@ func (a *asm) bytes() []byte {
 	section(1, types)
 	section(2, imports)
 	section(3, functions)
+	section(4, nil)
 	if !a.noMemory {
 		limits := cat([]byte{0}, leb(uint64(a.pages)))
 		if a.maxPages > 0 {
@@ -137,7 +163,12 @@ func (a *asm) bytes() []byte {
 		section(5, [][]byte{limits})
 		exports = append(exports, cat(str("memory"), []byte{2, 0}))
 	}
+	section(6, nil)
 	section(7, exports)
+	if start != nil {
+		out = cat(out, []byte{8}, leb(uint64(len(start))), start)
+	}
+	section(9, nil)
 	section(10, codes)
 	var data [][]byte
 	for _, d := range a.data {

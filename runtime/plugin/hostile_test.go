@@ -235,7 +235,7 @@ func TestLimitsAreNamedWithTheirValue(t *testing.T) {
 	}{
 		"output bytes": {Limits{OutputBytes: 900}, echo(nil), "output_bytes = 900"},
 		"output rows":  {Limits{OutputRows: 5}, echo(nil), "output_rows = 5"},
-		"batch rows":   {Limits{OutputBatchRows: 2}, echo(nil), "over the limit of 2"},
+		"batch rows":   {Limits{OutputBatchRows: 2}, echo(nil), "output_batch_rows = 2"},
 		"a row":        {Limits{BatchBytes: 100}, echo(nil), "batch_bytes = 100"},
 		"metrics": {Limits{MetricNames: 3}, spin(func(a *asm) []byte {
 			return cat(i32(atBuffer), get(1), i32(1), add, tee(1), store32, i32(atBuffer), i32(4), f64(1), a.call("metric_add"))

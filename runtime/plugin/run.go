@@ -155,13 +155,13 @@ func (r *run) write(p []byte) error {
 	for len(p) > 0 {
 		m, err := r.decoder.Next(p)
 		if err != nil {
-			return outputError(err)
+			return r.outputError(err)
 		}
 		switch m.Kind {
 		case wire.KindSchema:
 			if r.guest != nil {
 				if err := r.decoder.Expect(r.guest); err != nil {
-					return outputError(err)
+					return r.outputError(err)
 				}
 			}
 		case wire.KindBatch:
@@ -174,12 +174,17 @@ func (r *run) write(p []byte) error {
 	return nil
 }
 
-func outputError(err error) error {
+func (r *run) outputError(err error) error {
 	code := CodeOutputInvalid
 	var e *wire.Error
 	if errors.As(err, &e) {
 		switch e.Code {
 		case wire.CodeLimit:
+			if r.decoder.Schema() != nil { // else it is one of the ABI's own, on schemas
+				over := overLimit("output_batch_rows", r.limits.OutputBatchRows, "a batch of its output")
+				over.Err = err
+				return over
+			}
 			code = CodeLimit
 		case wire.CodeWrongSchema:
 			code = CodeSchemaMismatch

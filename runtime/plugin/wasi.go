@@ -121,9 +121,12 @@ func clockTime(in *instance, m api.Module, s []uint64) {
 
 func randomGet(in *instance, m api.Module, s []uint64) {
 	b, ok := m.Memory().Read(uint32(s[0]), uint32(s[1]))
-	if ok {
-		in.charge(2 * int64(len(b)))
-		in.random.fill(b)
+	const piece = 1 << 20 // between two looks at the limits
+	for rest := b; ok && len(rest) > 0; {
+		n := min(len(rest), piece)
+		in.charge(2 * int64(n))
+		in.random.fill(rest[:n])
+		rest = rest[n:]
 	}
 	answer(s, ok)
 }
