@@ -3,10 +3,12 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime/pprof"
 	"slices"
 	"strings"
 	"time"
@@ -38,6 +40,29 @@ type settings struct {
 	scale   float64
 	full    bool // the sizes that take minutes to prepare
 	repeats int
+	profile string // the folder for CPU profiles of our side; "" takes none
+}
+
+// profiled runs our side of a figure under the CPU profiler when asked to. It is
+// a run of its own: the measured ones are never slowed by it.
+func (s settings) profiled(name string, thing func() error) error {
+	if s.profile == "" {
+		return nil
+	}
+	if err := os.MkdirAll(s.profile, 0o755); err != nil {
+		return err
+	}
+	f, err := os.Create(filepath.Join(s.profile, name+".pprof"))
+	if err != nil {
+		return err
+	}
+	defer f.Close() // again, after an error
+	if err := pprof.StartCPUProfile(f); err != nil {
+		return err
+	}
+	err = thing()
+	pprof.StopCPUProfile()
+	return errors.Join(err, f.Close())
 }
 
 // scaled gives a size at the scale, at least 1.
@@ -51,6 +76,7 @@ func main() {
 	flag.Float64Var(&s.scale, "scale", 1, "shrink or grow the work")
 	flag.BoolVar(&s.full, "full", os.Getenv("BENCH_FULL") != "", "measure the largest sizes too")
 	flag.IntVar(&s.repeats, "repeats", 3, "take the median of that many runs")
+	flag.StringVar(&s.profile, "profile", "", "a folder for CPU profiles (P1, P5)")
 	flag.Parse()
 	if err := measure(*run, *out, *dir, s); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)

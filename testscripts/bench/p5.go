@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -30,6 +31,9 @@ func runP5(ctx context.Context, dir string, s settings) ([]figure, error) {
 	}
 	ours, err := median(s.repeats, p.forget, func() error { return p.run(ctx, int64(rows)) })
 	if err != nil {
+		return nil, err
+	}
+	if err := s.profiled("P5", func() error { return errors.Join(p.forget(), p.run(ctx, int64(rows))) }); err != nil {
 		return nil, err
 	}
 	db, err := sql.Open("duckdb", "")
