@@ -16,6 +16,7 @@ type body struct {
 	header []byte   // the declared locals
 	code   []byte   // the instructions, with shifted indices
 	copied int      // how far r.b went into code
+	here   int      // where in code the instruction at hand begins, once it is there
 	points []charge // where fuel is subtracted, in the order of the code
 	frames []frame
 
@@ -129,10 +130,7 @@ func (b *body) flush(end int) {
 	b.copied = end
 }
 
-// place is where an instruction of the original stands, or will, in code.
-func (b *body) place(at int) int { return len(b.code) + at - b.copied }
-
-// renumber replaces what follows the opcode at start by a function index.
+// renumber replaces what was read behind the opcode at start by a number.
 func (b *body) renumber(start int, index uint32) {
 	b.flush(start + 1)
 	b.code = appendU32(b.code, index)
@@ -142,6 +140,7 @@ func (b *body) renumber(start int, index uint32) {
 func (w *rewriter) instruction(b *body) {
 	r := b.r
 	start := r.at
+	b.here = len(b.code) + start - b.copied
 	op := r.byte()
 	if r.fault != nil {
 		return
@@ -154,49 +153,49 @@ func (w *rewriter) instruction(b *body) {
 		case opEnd:
 			b.end()
 		case opReturn:
-			b.count(start, 1, false)
+			b.count(1, false)
 			b.leave(0)
 			b.unpaid = dead
 		case opUnreachable:
 			b.unpaid = dead
 		default:
-			b.count(start, 1, true)
+			b.count(1, true)
 		}
 	case immBlock:
 		w.blockType(r)
-		w.open(b, op, start)
+		w.open(b, op, r.at-start)
 	case immLabel:
-		b.count(start, 1, false)
-		b.branch(start, r.u32(), op == opBrIf)
+		b.count(1, false)
+		b.branch(r.u32(), op == opBrIf)
 	case immLabels:
-		w.branchTable(b, start)
+		w.branchTable(b)
 	case immLocal:
 		w.index(r, "local", b.locals)
-		b.count(start, 1, true)
+		b.count(1, true)
 	case immI32:
 		r.signed(32)
-		b.count(start, 1, true)
+		b.count(1, true)
 	case immFunction:
 		index := w.functionIndex(r)
 		weight := 1
 		if op == opRefFunc {
 			weight = outside
 		}
-		b.count(start, weight, true)
+		b.count(weight, true)
 		b.renumber(start, w.shifted(index))
 		b.frames[len(b.frames)-1].calls = b.frames[len(b.frames)-1].calls || op == opCall
 	case immMemory:
 		r.zero("a memory instruction")
 		w.needMemory(r)
 		if op == opMemoryGrow {
-			b.bulk(start, outside, growPages)
+			b.bulk(outside, growPages)
 		} else {
-			b.count(start, 1, true)
+			b.count(1, true)
 		}
 	case immIndirect:
 		w.typeIndex(r)
 		w.index(r, "table", w.tables)
-		b.count(start, 1, true)
+		b.count(1, true)
 		b.frames[len(b.frames)-1].calls = true
 	case immPrefix:
 		w.prefixed(b, op, start)
@@ -208,7 +207,7 @@ func (w *rewriter) instruction(b *body) {
 		}
 	default:
 		w.immediates(b, kind)
-		b.count(start, 1, true)
+		b.count(1, true)
 	}
 }
 
@@ -305,27 +304,26 @@ func (w *rewriter) blockType(r *reader) {
 	}
 }
 
-func (w *rewriter) open(b *body, op byte, start int) {
+func (w *rewriter) open(b *body, op byte, size int) {
 	if depth := len(b.frames); int64(depth) > w.limits.Nesting {
 		b.r.fail(over("nested blocks", uint64(depth), "Nesting", w.limits.Nesting))
 		return
 	}
 	if op == opIf {
-		b.count(start, 1, false)
+		b.count(1, false)
 	}
 	f := frame{op: op, unpaid: dead, entry: b.unpaid, owed: b.frames[len(b.frames)-1].owed}
-	if op == opLoop {
+	if op == opLoop && b.unpaid != dead {
 		if f.owed+b.unpaid > stretch {
-			b.pay(start)
+			b.pay()
 			f.entry = 0
 		}
-		f.owed += max(f.entry, 0)
-		f.point, f.worst = len(b.points)+1, dead
-		if b.unpaid != dead {
-			b.unpaid = 0
-			// Both stay without effect until the loop's end shows what it needs.
-			b.points = append(b.points, charge{at: b.place(start), loop: -1}, charge{at: b.place(b.r.at), loop: -1})
-		}
+		f.owed += f.entry
+		f.worst = dead
+		b.unpaid = 0
+		// Both stay without effect until the loop's end shows what it needs.
+		b.points = append(b.points, charge{at: b.here, loop: -1}, charge{at: b.here + size, loop: -1})
+		f.point = len(b.points) - 1
 	}
 	b.frames = append(b.frames, f)
 	b.deepest = max(b.deepest, len(b.frames)-1)
@@ -350,8 +348,11 @@ func (b *body) end() {
 		if b.unpaid != dead {
 			b.unpaid += f.entry
 		}
-		b.settle(f)
-		b.quiet(f)
+		b.passCalls(f)
+		if f.entry != dead {
+			b.settle(f)
+			b.quiet(f)
+		}
 	case opIf:
 		b.unpaid = max(b.unpaid, f.unpaid, f.entry)
 		b.passCalls(f)
@@ -392,7 +393,7 @@ func (b *body) settle(f frame) {
 // processor needs to load what it just stored. The global is still written at
 // every charge, so that it is always right.
 func (b *body) quiet(f frame) {
-	if b.passCalls(f); f.calls {
+	if f.calls {
 		return
 	}
 	used := false
@@ -408,30 +409,30 @@ func (b *body) quiet(f frame) {
 
 // count adds an instruction to what is unpaid. Before one that follows nothing
 // of its own (a compare stays next to its branch) it pays what is due.
-func (b *body) count(start, weight int, free bool) {
+func (b *body) count(weight int, free bool) {
 	if b.unpaid == dead {
 		return
 	}
 	if b.unpaid >= stretch && (free || b.unpaid >= 2*stretch) {
-		b.pay(start)
+		b.pay()
 	}
 	b.unpaid += weight
 }
 
-// pay charges, before the instruction at start, for what is unpaid.
-func (b *body) pay(start int) {
+// pay charges, before this instruction, for what is unpaid.
+func (b *body) pay() {
 	if b.unpaid > 0 {
-		b.points = append(b.points, charge{at: b.place(start), amount: b.unpaid, loop: -1})
+		b.points = append(b.points, charge{at: b.here, amount: b.unpaid, loop: -1})
 		b.unpaid = 0
 	}
 }
 
 // bulk charges for an instruction by the length that lies on the stack.
-func (b *body) bulk(start, weight int, unit lengthUnit) {
+func (b *body) bulk(weight int, unit lengthUnit) {
 	if b.unpaid == dead {
 		return
 	}
-	b.points = append(b.points, charge{at: b.place(start), amount: b.unpaid + weight, unit: unit, loop: -1})
+	b.points = append(b.points, charge{at: b.here, amount: b.unpaid + weight, unit: unit, loop: -1})
 	b.unpaid = 0
 	b.scratch = true
 }
@@ -461,7 +462,7 @@ func (b *body) frameOf(label uint32) int {
 	return len(b.frames) - 1 - int(label)
 }
 
-func (b *body) branch(start int, label uint32, conditional bool) {
+func (b *body) branch(label uint32, conditional bool) {
 	i := b.frameOf(label)
 	if b.r.fault != nil {
 		return
@@ -477,12 +478,12 @@ func (b *body) branch(start int, label uint32, conditional bool) {
 	}
 	if f.op == opLoop {
 		unpaid := b.unpaid + b.frames[len(b.frames)-1].owed - f.owed
-		b.points = append(b.points, charge{at: b.place(start), amount: unpaid, loop: f.point})
+		b.points = append(b.points, charge{at: b.here, amount: unpaid, loop: f.point})
 	}
 	b.unpaid = dead
 }
 
-func (w *rewriter) branchTable(b *body, start int) {
+func (w *rewriter) branchTable(b *body) {
 	r := b.r
 	n := r.count()
 	b.targets += int(n) + 1
@@ -495,7 +496,7 @@ func (w *rewriter) branchTable(b *body, start int) {
 	case int64(w.report.Targets) > w.limits.Targets:
 		r.fail(over("targets of all br_tables", uint64(w.report.Targets), "Targets", w.limits.Targets))
 	}
-	b.count(start, 1, false)
+	b.count(1, false)
 	for range uint64(n) + 1 {
 		if r.fault != nil {
 			return
@@ -507,9 +508,9 @@ func (w *rewriter) branchTable(b *body, start int) {
 	b.unpaid = dead
 }
 
-// prefixed reads an instruction of two opcodes. The second must be in its
-// shortest form: an engine that reads it as one byte, or as two, then reads
-// the same instruction.
+// prefixed reads an instruction of two opcodes. wazero reads the second of a
+// vector instruction as a byte, so that a longer form would mean something
+// else to it; a longer form of the others is legal, and written short.
 func (w *rewriter) prefixed(b *body, prefix byte, start int) {
 	r := b.r
 	from := r.at
@@ -518,8 +519,11 @@ func (w *rewriter) prefixed(b *body, prefix byte, start int) {
 		return
 	}
 	if n := r.at - from; n > 1 && op>>(7*(n-1)) == 0 {
-		r.fail(invalid("opcode %#x %d is written longer than it is", prefix, op))
-		return
+		if prefix == opSIMD {
+			r.fail(invalid("opcode %#x %d is written longer than it is", prefix, op))
+			return
+		}
+		b.renumber(start, op)
 	}
 	if prefix == opSIMD {
 		switch {
@@ -529,7 +533,7 @@ func (w *rewriter) prefixed(b *body, prefix byte, start int) {
 			r.fail(invalid("opcode 0xfd %d does not exist", op))
 		default:
 			w.immediates(b, simd[op])
-			b.count(start, 1, true)
+			b.count(1, true)
 		}
 		return
 	}
@@ -544,12 +548,12 @@ func (w *rewriter) prefixed(b *body, prefix byte, start int) {
 	w.immediates(b, misc[op])
 	switch op {
 	case miscMemoryInit, miscMemoryCopy, miscMemoryFill:
-		b.bulk(start, 1, bytesMoved)
+		b.bulk(1, bytesMoved)
 	case miscTableInit, miscTableCopy, miscTableFill:
-		b.bulk(start, outside, entriesMoved)
+		b.bulk(outside, entriesMoved)
 	case miscTableGrow:
-		b.bulk(start, outside, growEntries)
+		b.bulk(outside, growEntries)
 	default:
-		b.count(start, 1, true)
+		b.count(1, true)
 	}
 }
