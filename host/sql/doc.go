@@ -4,7 +4,7 @@
 //
 // # What happens to a query
 //
-//  1. spelling.go: Spark's `names` and bare DECIMAL become DuckDB's.
+//  1. spelling.go: Spark's `names`, bare DECIMAL and * EXCEPT become DuckDB's.
 //  2. tree.go: DuckDB's json_serialize_sql gives the syntax tree of exactly one
 //     SELECT; anything else is refused.
 //  3. rewrite.go, expression.go: the tree is checked node by node against what
@@ -50,13 +50,15 @@
 //   - a division in which one side is a decimal and the other a decimal or an
 //     integer is refused with [UNSUPPORTED_DECIMAL_DIVISION]: Spark gives a
 //     decimal, DuckDB an inexact DOUBLE;
+//   - CAST to an integer cuts a fraction off and takes only whole numbers from
+//     texts (DuckDB: rounds both); a list, struct or map is cast part by part;
+//   - * EXCEPT (a, b) leaves columns out, as EXCLUDE does;
 //   - HUGEINT is a plan error in a streaming query; in an ordinary one it comes
 //     out as DECIMAL(38,0).
 //
 // What stays different, since DuckDB's parser or types decide it: "x" is a
-// name, not a text; '\n' in a text is two characters; CAST of a fraction to an
-// integer rounds and does not truncate; avg of a decimal is DOUBLE; 1/0 is
-// infinity; array_position of a missing element is NULL.
+// name, not a text; '\n' in a text is two characters; avg of a decimal is
+// DOUBLE; 1/0 is infinity; array_position of a missing element is NULL.
 //
 // # Expectations
 //

@@ -82,7 +82,11 @@ func (r *rewriter) expr(n node, ctx place) error {
 		if err := sparkType(n.child("cast_type")); err != nil {
 			return err
 		}
-		return r.children(n, ctx, "child")
+		from := writtenType(n.child("child"))
+		if err := r.children(n, ctx, "child"); err != nil {
+			return err
+		}
+		return r.wholeNumber(n, from)
 	case "OPERATOR":
 		if err := r.fromZero(n); err != nil {
 			return err
@@ -318,6 +322,9 @@ func (r *rewriter) divide(n node) error {
 	for _, a := range args {
 		if isFloating(a.(map[string]any)) {
 			return nil
+		}
+		if err := r.repeatable(a.(map[string]any)); err != nil {
+			return err
 		}
 	}
 	r.note("division", "", n)

@@ -18,6 +18,11 @@ func (r *rewriter) bindFault(msg string) *fault.Error {
 			WithHint("CAST one side to DOUBLE where that is good enough; for an exact result scale to BIGINT or HUGEINT and use //, or compute it in a plugin").
 			At(r.placeOf("division", ""))
 	}
+	if strings.Contains(strings.ToUpper(text), `"`+nestedCast+`"`) {
+		return fault.New("UNSUPPORTED_CAST", "a list, struct or map that holds fractions or texts is cast to one of integers").
+			WithHint("Cast the parts: list_transform(x, lambda v: CAST(v AS INT)), or field by field with struct_pack").
+			At(r.placeOf("nested cast", ""))
+	}
 	code := "INVALID_QUERY"
 	where := r.origin.where(0)
 	for _, m := range []struct{ phrase, code, kind string }{

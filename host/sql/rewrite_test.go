@@ -23,7 +23,7 @@ func TestRewritingKeepsTheMeaning(t *testing.T) {
 		"SELECT {'a': 1, 'b': [1, 2, {'c': 3}.c]}.b[2], MAP {'k': 1}['k'], [x + 1 FOR x IN [1, 2, 3] IF x > 1], ([1, 2, 3])[2:], list_transform([1, 2], lambda x, i: x * i), row(1, 2) = (1, 2), [1] || [2]",
 		"SELECT 'abc' LIKE 'a%', 'abc' NOT ILIKE 'A_', 'a%c' LIKE 'a!%c' ESCAPE '!', 'abc' SIMILAR TO 'a.*', 'abc' ~ 'b', 'abc' GLOB 'a*', 'abc' COLLATE NOCASE = 'ABC', 'abc'[2], 'abc'[1:2]",
 		"SELECT 7 // 2, -7 // 2, 7 % 3, 2 ** 10, 2 ^ 3, ~5, 5 & 3, 5 | 3, 1 << 4, 5!, @(-3), - -3, 10 / 4",
-		"SELECT cast('1' AS INT), try_cast('x' AS INT), '5'::DECIMAL(5,1), CAST([1] AS VARCHAR[]), CAST({'a': '1'} AS STRUCT(a INT)), '1'::UTINYINT, true::INT, TRY(CAST('x' AS INT))",
+		"SELECT cast('1' AS INT), try_cast('x' AS INT), '5'::DECIMAL(5,1), CAST([1] AS VARCHAR[]), CAST({'a': 1} AS STRUCT(a BIGINT)), '1'::UTINYINT, true::INT, TRY(CAST('x' AS INT))",
 		"SELECT * EXCLUDE (b) REPLACE (a * 10 AS a) FROM (SELECT 1 AS a, 2 AS b, 3 AS c)",
 		"SELECT t.* RENAME (a AS z), COLUMNS('[ab]') FROM (SELECT 1 AS a, 2 AS b) t",
 		"SELECT * FROM (VALUES (1, 'a'), (2, 'b')) AS v(id, name) NATURAL JOIN (VALUES (1, 10)) AS w(id, n)",
