@@ -96,10 +96,17 @@ func (a *allowance) check() error {
 		a.yielded = t
 		runtime.Gosched()
 	}
+	if err := a.checkFuel(); err != nil {
+		return err
+	}
+	return a.checkHost()
+}
+
+func (a *allowance) checkFuel() error {
 	if a.usedFuel > a.fuel {
 		return overLimit(a.fuelName, a.fuel, fmt.Sprintf("the guest's fuel of %d", a.usedFuel))
 	}
-	return a.checkHost()
+	return nil
 }
 
 // refuel answers a guest whose fuel is below zero: it looks whether the guest
@@ -144,8 +151,9 @@ func (in *instance) use(a *allowance) {
 	a.begin()
 }
 
-// settle counts what the guest used since it last asked.
-func (in *instance) settle() {
+// settle counts what the guest used since it last asked. What it says of fuel
+// makes a call that ended in time end alike everywhere.
+func (in *instance) settle() error {
 	a := in.allowance
 	t := now()
 	a.guestTime += t - a.mark
@@ -155,6 +163,7 @@ func (in *instance) settle() {
 		a.usedFuel += in.granted - left
 		in.granted = left
 	}
+	return a.checkFuel()
 }
 
 // fuel is the guest's counter; nil in a module without one.

@@ -250,6 +250,14 @@ func (u *unit) compileWith(ctx context.Context, wasm []byte, dir string) (err er
 	return nil
 }
 
+// initialMemory is what each instance starts with, in bytes.
+func (u *unit) initialMemory() uint64 {
+	if m := u.code.ExportedMemories()[abi.ExportMemory]; m != nil {
+		return uint64(m.Min()) * page
+	}
+	return 0
+}
+
 var wazeroVersion = sync.OnceValue(func() string {
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, d := range info.Deps {

@@ -70,6 +70,9 @@ func (u *unit) instantiate(ctx context.Context, conf map[string]string, limits L
 		}
 	}()
 	in.use(setupAllowance(limits))
+	if err := in.linear.begin(u.initialMemory()); err != nil {
+		return nil, err
+	}
 	withMemory := experimental.WithMemoryAllocator(in.ctx, in.linear)
 	in.mod, err = u.rt.InstantiateModule(withMemory, u.code, wazero.NewModuleConfig().WithName("").WithStartFunctions())
 	if err != nil {
@@ -80,6 +83,9 @@ func (u *unit) instantiate(ctx context.Context, conf map[string]string, limits L
 			return nil, in.explain(err, abi.ExportInitialize)
 		}
 	}
+	if err := in.settle(); err != nil {
+		return nil, err
+	}
 	return in, nil
 }
 
@@ -87,7 +93,7 @@ func (u *unit) instantiate(ctx context.Context, conf map[string]string, limits L
 // into one error.
 func (in *instance) invoke(export string, args ...uint64) (err error) {
 	defer func() {
-		in.settle()
+		_ = in.settle() // of a call that failed anyway
 		for i := range in.lines {
 			in.lines[i].flush(in)
 		}
@@ -99,6 +105,9 @@ func (in *instance) invoke(export string, args ...uint64) (err error) {
 	copy(stack, args)
 	if err := in.mod.ExportedFunction(export).CallWithStack(in.ctx, stack); err != nil {
 		return in.explain(err, export)
+	}
+	if err := in.settle(); err != nil {
+		return err
 	}
 	code := int32(stack[0])
 	switch {

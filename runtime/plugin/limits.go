@@ -2,6 +2,8 @@ package plugin
 
 import (
 	"fmt"
+	"reflect"
+	"strings"
 	"time"
 
 	"github.com/weir-data/weir/runtime/meter"
@@ -114,7 +116,30 @@ const (
 )
 
 // limitTable lists every limit, in the order in which they are shown.
-var limitTable = []limit{
+var limitTable = append(ownLimits, shapeLimits()...)
+
+// shapeLimits are the fields of Shape that are not set from others; their
+// names are made of the fields', so that the meter can get new ones.
+func shapeLimits() (out []limit) {
+	shape := reflect.TypeFor[meter.Limits]()
+	for i := range shape.NumField() {
+		f := shape.Field(i)
+		switch f.Name {
+		case "ModuleBytes", "MemoryBytes", "TableElements", "InitialFuel":
+			continue
+		}
+		d := limit{name: specName(f.Name), least: 1, most: 1 << 40, field: func(l *Limits) *int64 {
+			return reflect.ValueOf(&l.Shape).Elem().Field(i).Addr().Interface().(*int64)
+		}}
+		if strings.HasSuffix(d.name, "_bytes") {
+			d.unit = unitBytes
+		}
+		out = append(out, d)
+	}
+	return out
+}
+
+var ownLimits = []limit{
 	{"memory", unitBytes, func(l *Limits) *int64 { return &l.MemoryBytes }, 256 << 20, page, 4 << 30},
 	{"table_size", unitCount, func(l *Limits) *int64 { return &l.TableElements }, 128 << 10, 1, 10_000_000},
 	{"time", unitTime, func(l *Limits) *int64 { return (*int64)(&l.GuestTime) }, int64(10 * time.Minute), 1, noBound},
@@ -137,23 +162,6 @@ var limitTable = []limit{
 	{"state_bytes", unitBytes, func(l *Limits) *int64 { return &l.StateBytes }, 16 << 20, 1, 2 << 30},
 	{"module_bytes", unitBytes, func(l *Limits) *int64 { return &l.ModuleBytes }, 64 << 20, 1, 1 << 30},
 	{"manifest_bytes", unitBytes, func(l *Limits) *int64 { return &l.ManifestBytes }, 4 << 20, 1, 1 << 30},
-	{"code_bytes", unitBytes, func(l *Limits) *int64 { return &l.Shape.CodeBytes }, 0, 1, 1 << 30},
-	{"body_bytes", unitBytes, func(l *Limits) *int64 { return &l.Shape.BodyBytes }, 0, 1, 1 << 30},
-	{"types", unitCount, func(l *Limits) *int64 { return &l.Shape.Types }, 0, 1, 1 << 31},
-	{"imports", unitCount, func(l *Limits) *int64 { return &l.Shape.Imports }, 0, 1, 1 << 31},
-	{"functions", unitCount, func(l *Limits) *int64 { return &l.Shape.Functions }, 0, 1, 1 << 31},
-	{"tables", unitCount, func(l *Limits) *int64 { return &l.Shape.Tables }, 0, 1, 1 << 31},
-	{"globals", unitCount, func(l *Limits) *int64 { return &l.Shape.Globals }, 0, 1, 1 << 31},
-	{"exports", unitCount, func(l *Limits) *int64 { return &l.Shape.Exports }, 0, 1, 1 << 31},
-	{"element_segments", unitCount, func(l *Limits) *int64 { return &l.Shape.ElementSegments }, 0, 1, 1 << 31},
-	{"data_segments", unitCount, func(l *Limits) *int64 { return &l.Shape.DataSegments }, 0, 1, 1 << 31},
-	{"elements", unitCount, func(l *Limits) *int64 { return &l.Shape.Elements }, 0, 1, 1 << 31},
-	{"values", unitCount, func(l *Limits) *int64 { return &l.Shape.Values }, 0, 1, 1 << 31},
-	{"locals", unitCount, func(l *Limits) *int64 { return &l.Shape.Locals }, 0, 1, 1 << 31},
-	{"nesting", unitCount, func(l *Limits) *int64 { return &l.Shape.Nesting }, 600, 1, 1 << 31},
-	{"branch_table", unitCount, func(l *Limits) *int64 { return &l.Shape.BranchTable }, 0, 1, 1 << 31},
-	{"function_targets", unitCount, func(l *Limits) *int64 { return &l.Shape.FunctionTargets }, 0, 1, 1 << 31},
-	{"targets", unitCount, func(l *Limits) *int64 { return &l.Shape.Targets }, 0, 1, 1 << 31},
 }
 
 // DefaultLimits are the limits of a module for which the operator set none.

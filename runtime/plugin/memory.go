@@ -33,6 +33,7 @@ type linear struct {
 	budget  *budget
 	max     uint64
 	size    uint64
+	charged uint64
 	refused bool
 	shared  bool // refused for the budget's sake
 	mem     region
@@ -43,6 +44,25 @@ type region interface {
 	// grow gives the first size bytes, or nil.
 	grow(size uint64) []byte
 	free()
+}
+
+// begin charges what the instance starts with, before wazero asks for it: it
+// takes no refusal then.
+func (l *linear) begin(size uint64) error {
+	if !l.charge(size) {
+		return overLimit("memory_budget", l.budget.limit, fmt.Sprintf("the memory of all instances with one more of %d bytes", size))
+	}
+	return nil
+}
+
+func (l *linear) charge(size uint64) bool {
+	if size > l.charged {
+		if !l.budget.take(int64(size - l.charged)) {
+			return false
+		}
+		l.charged = size
+	}
+	return true
 }
 
 // Allocate implements experimental.MemoryAllocator for this one instance.
@@ -58,14 +78,12 @@ func (l *linear) Reallocate(size uint64) []byte {
 		l.refused = true
 		return nil
 	}
-	more := int64(size) - int64(l.size)
-	if !l.budget.take(more) {
+	if !l.charge(size) {
 		l.refused, l.shared = true, true
 		return nil
 	}
 	b := l.mem.grow(size)
 	if b == nil {
-		l.budget.give(more)
 		l.refused = true
 		return nil
 	}
@@ -78,8 +96,9 @@ func (l *linear) Free() {
 	if l.mem != nil {
 		l.mem.free()
 		l.mem = nil
-		l.budget.give(int64(l.size))
 	}
+	l.budget.give(int64(l.charged))
+	l.charged = 0
 }
 
 // exhausted reports whether the guest ran, or nearly ran, into the end of its
