@@ -11,7 +11,6 @@ import (
 	"runtime/pprof"
 	"slices"
 	"strings"
-	"time"
 )
 
 // figure is one line of bench.jsonl.
@@ -19,7 +18,8 @@ type figure struct {
 	ID      string  `json:"id"`
 	Case    string  `json:"case,omitempty"`
 	Value   float64 `json:"value"`
-	Better  string  `json:"better"` // higher or lower
+	CPU     float64 `json:"cpu_value,omitempty"` // the same ratio of processor time, which a busy machine does not change
+	Better  string  `json:"better"`              // higher or lower
 	Must    float64 `json:"must"`
 	Aim     float64 `json:"aim"`
 	Ours    float64 `json:"ours"`
@@ -38,7 +38,6 @@ type bench struct {
 
 type settings struct {
 	scale   float64
-	full    bool // the sizes that take minutes to prepare
 	repeats int
 	profile string // the folder for CPU profiles of our side; "" takes none
 }
@@ -74,8 +73,7 @@ func main() {
 	out := flag.String("out", "build/bench.jsonl", "the file of JSON lines")
 	dir := flag.String("dir", "build/bench", "the folder to work in")
 	flag.Float64Var(&s.scale, "scale", 1, "shrink or grow the work")
-	flag.BoolVar(&s.full, "full", os.Getenv("BENCH_FULL") != "", "measure the largest sizes too")
-	flag.IntVar(&s.repeats, "repeats", 3, "take the median of that many runs")
+	flag.IntVar(&s.repeats, "repeats", 3, "take the best of about that many runs of either side, in turn")
 	flag.StringVar(&s.profile, "profile", "", "a folder for CPU profiles (P1, P5)")
 	flag.Parse()
 	if err := measure(*run, *out, *dir, s); err != nil {
@@ -86,7 +84,7 @@ func main() {
 
 func measure(run, out, dir string, s settings) error {
 	wanted := strings.FieldsFunc(run, func(r rune) bool { return r == ',' || r == ' ' })
-	benches := []bench{{"P5", runP5}, {"P6", runP6}, {"P7", runP7}}
+	benches := []bench{{"P1", runP1}, {"P2", runP2}, {"P3", runP3}, {"P4", runP4}, {"P5", runP5}, {"P6", runP6}, {"P7", runP7}, {"P12", runP12}}
 	for _, w := range wanted {
 		if !slices.ContainsFunc(benches, func(b bench) bool { return b.id == w }) {
 			return fmt.Errorf("no figure %s is measured yet", w)
@@ -100,7 +98,7 @@ func measure(run, out, dir string, s settings) error {
 		return err
 	}
 	defer lines.Close()
-	fmt.Printf("%-4s %-34s %9s %7s %7s %10s %10s  %s\n", "", "", "ratio", "must", "aim", "ours", "theirs", "peer")
+	fmt.Printf("%-4s %-42s %9s %8s %7s %7s %11s %11s  %s\n", "", "", "value", "cpu", "must", "aim", "ours", "theirs", "peer")
 	for _, b := range benches {
 		if len(wanted) > 0 && !slices.Contains(wanted, b.id) {
 			continue
@@ -135,33 +133,16 @@ func measure(run, out, dir string, s settings) error {
 
 func print(f figure) {
 	if f.Skipped != "" {
-		fmt.Printf("%-4s %-34s skipped: %s\n", f.ID, f.Case, f.Skipped)
+		fmt.Printf("%-4s %-42s skipped: %s\n", f.ID, f.Case, f.Skipped)
 		return
 	}
-	sign := "≥"
+	sign, cpu := "≥", "-"
 	if f.Better == "lower" {
 		sign = "≤"
 	}
-	fmt.Printf("%-4s %-34s %9.2f %s%6.2f %s%6.2f %8.3f %s %8.3f %s  %s\n",
-		f.ID, f.Case, f.Value, sign, f.Must, sign, f.Aim, f.Ours, f.Unit, f.Theirs, f.Unit, f.Peer)
-}
-
-// median runs a thing several times and gives the median of its seconds.
-// prepare runs before each, unmeasured.
-func median(repeats int, prepare func() error, thing func() error) (float64, error) {
-	var seconds []float64
-	for range max(1, repeats) {
-		if prepare != nil {
-			if err := prepare(); err != nil {
-				return 0, err
-			}
-		}
-		start := time.Now()
-		if err := thing(); err != nil {
-			return 0, err
-		}
-		seconds = append(seconds, time.Since(start).Seconds())
+	if f.CPU != 0 {
+		cpu = fmt.Sprintf("%.2f", f.CPU)
 	}
-	slices.Sort(seconds)
-	return seconds[len(seconds)/2], nil
+	fmt.Printf("%-4s %-42s %9.2f %8s %s%6.2f %s%6.2f %8.3f %-2s %8.3f %-2s  %s\n",
+		f.ID, f.Case, f.Value, cpu, sign, f.Must, sign, f.Aim, f.Ours, f.Unit, f.Theirs, f.Unit, f.Peer)
 }

@@ -15,10 +15,6 @@ func runP7(ctx context.Context, dir string, s settings) ([]figure, error) {
 	for _, known := range []int{10_000, 100_000, 1_000_000} {
 		files := s.scaled(known)
 		label := fmt.Sprintf("%d known files", files)
-		if known > 100_000 && !s.full {
-			out = append(out, figure{Case: label, Better: "lower", Must: 3, Aim: 1.6, Skipped: "takes minutes to prepare; set BENCH_FULL=1"})
-			continue
-		}
 		work := filepath.Join(dir, fmt.Sprint(known))
 		landing := filepath.Join(work, "landing")
 		if err := writeDocuments(landing, files, 100); err != nil {
@@ -31,23 +27,17 @@ func runP7(ctx context.Context, dir string, s settings) ([]figure, error) {
 		if err := p.run(ctx, int64(files)); err != nil {
 			return nil, err
 		}
-		ours, err := median(s.repeats, nil, func() error { return p.run(ctx, 0) })
-		if err != nil {
-			return nil, err
-		}
 		for _, peer := range []struct {
 			name      string
 			lstat     bool
 			must, aim float64
 		}{{"listing the names", false, 3, 1.6}, {"listing with lstat", true, 1.2, 1.2}} {
-			theirs, err := median(s.repeats, nil, func() error { return list(landing, files, peer.lstat) })
+			ours, theirs, err := race(s.repeats, side{run: func() error { return p.run(ctx, 0) }},
+				side{run: func() error { return list(landing, files, peer.lstat) }})
 			if err != nil {
 				return nil, err
 			}
-			out = append(out, figure{
-				Case: label, Value: ours / theirs, Better: "lower", Must: peer.must, Aim: peer.aim,
-				Ours: ours, Theirs: theirs, Unit: "s", Peer: peer.name,
-			})
+			out = append(out, figure{Case: label, Must: peer.must, Aim: peer.aim, Peer: peer.name}.slower(ours, theirs))
 		}
 		if err := os.RemoveAll(work); err != nil {
 			return nil, err
