@@ -10,17 +10,29 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sync"
 )
 
-// Cache is a directory of entries.
-type Cache struct{ dir string }
+// DefaultBytes is what a cache may hold unless Bound says otherwise: the code of
+// a hundred Go modules.
+const DefaultBytes = 1 << 30
 
-// Open makes the directory, if need be, and takes it from everybody but its owner.
+// Cache is a directory of entries. It may be used by many goroutines, and the
+// directory by many processes, at once.
+type Cache struct {
+	dir string
+
+	mu   sync.Mutex // of trimming
+	most int64
+}
+
+// Open makes the directory, if need be, takes it from everybody but its owner,
+// and clears away what processes left that died while they wrote.
 func Open(dir string) (*Cache, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("plugin cache: %w", err)
 	}
-	c := &Cache{dir: dir}
+	c := &Cache{dir: dir, most: DefaultBytes}
 	for _, d := range []string{dir, c.path("manifest"), c.path("code")} {
 		if err := os.MkdirAll(d, 0o700); err != nil {
 			return nil, fmt.Errorf("plugin cache: %w", err)
@@ -29,8 +41,13 @@ func Open(dir string) (*Cache, error) {
 			return nil, fmt.Errorf("plugin cache: %w", err)
 		}
 	}
+	c.clear()
 	return c, nil
 }
+
+// Bound sets what the cache may hold, in bytes. What was used longest ago goes
+// first, when something is added; the newest entry stays whatever its size.
+func (c *Cache) Bound(bytes int64) { c.most = bytes }
 
 // Key makes one key of parts; no two lists of parts share one.
 func Key(parts ...string) string {
@@ -61,32 +78,50 @@ func (c *Cache) Manifest(key string) ([]byte, bool) {
 		_ = os.Remove(path)
 		return nil, false
 	}
+	used(path)
 	return text, true
 }
 
 // PutManifest keeps a manifest.
 func (c *Cache) PutManifest(key string, text []byte) error {
-	return writeAtomic(c.path("manifest", key), append([]byte(hexSum(text)+"\n"), text...))
+	path := c.path("manifest", key)
+	if err := writeAtomic(path, append([]byte(hexSum(text)+"\n"), text...)); err != nil {
+		return err
+	}
+	c.trim(path)
+	return nil
 }
 
 // sums is the file of an entry of code that names its files and their hashes.
 const sums = "SHA256SUMS"
 
-// Code is the directory of one entry of compiled code.
-type Code struct{ dir string }
+// Code is the directory of one entry of compiled code: a sealed one, or one of
+// the caller's own that Seal puts in its place. An entry is thus whole or not
+// there, however many write it at once.
+type Code struct {
+	cache  *Cache
+	dir    string
+	place  string // where it belongs
+	sealed bool
+}
 
 // Code checks the entry of a key and gives it: with its files when all of
-// them have their hashes, else empty.
+// them have their hashes, else empty. A damaged one is deleted.
 func (c *Cache) Code(key string) (*Code, error) {
-	k := &Code{dir: c.path("code", key)}
-	if !k.intact() {
-		if err := k.Discard(); err != nil {
-			return nil, err
-		}
+	place := c.path("code", key)
+	k := &Code{cache: c, dir: place, place: place, sealed: true}
+	if k.intact() {
+		used(filepath.Join(place, sums))
+		return k, nil
 	}
-	if err := os.MkdirAll(k.dir, 0o700); err != nil {
+	if err := c.remove(place); err != nil {
 		return nil, fmt.Errorf("plugin cache: %w", err)
 	}
+	var err error
+	if k.dir, err = os.MkdirTemp(c.path("code"), unfinished+"*"); err != nil {
+		return nil, fmt.Errorf("plugin cache: %w", err)
+	}
+	k.sealed = false
 	return k, nil
 }
 
@@ -94,22 +129,33 @@ func (c *Cache) Code(key string) (*Code, error) {
 func (k *Code) Dir() string { return k.dir }
 
 // Sealed reports whether the entry has files whose hashes were checked.
-func (k *Code) Sealed() bool {
-	_, err := os.Stat(filepath.Join(k.dir, sums))
-	return err == nil
-}
+func (k *Code) Sealed() bool { return k.sealed }
 
-// Seal writes down the hashes of the entry's files.
+// Seal writes down the hashes of the entry's files and puts it in its place.
+// Where another process was faster, its entry stays and this one goes.
 func (k *Code) Seal() error {
 	text, err := k.hashes()
-	if err != nil {
+	if err == nil {
+		err = writeAtomic(filepath.Join(k.dir, sums), text)
+	}
+	if err == nil && os.Rename(k.dir, k.place) != nil {
+		err = k.Discard()
+	} else if err != nil {
+		_ = k.Discard()
 		return err
 	}
-	return writeAtomic(filepath.Join(k.dir, sums), text)
+	k.dir, k.sealed = k.place, true
+	k.cache.trim(filepath.Join(k.place, sums))
+	return err
 }
 
 // Discard deletes the entry.
-func (k *Code) Discard() error { return os.RemoveAll(k.dir) }
+func (k *Code) Discard() error {
+	if k.sealed {
+		return k.cache.remove(k.dir)
+	}
+	return os.RemoveAll(k.dir)
+}
 
 func (k *Code) intact() bool {
 	want, err := os.ReadFile(filepath.Join(k.dir, sums))
@@ -151,7 +197,7 @@ func hexSum(data []byte) string {
 }
 
 func writeAtomic(path string, data []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(path), ".tmp-*")
+	f, err := os.CreateTemp(filepath.Dir(path), unfinished+"*")
 	if err != nil {
 		return err
 	}

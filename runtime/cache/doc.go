@@ -9,7 +9,8 @@
 // against damage and against another user, not against the owner, who could
 // replace the hashes as well.
 //
-// Writes are atomic (temporary file, rename), so processes may share a
-// directory. The package knows nothing of wasm: keys and bytes come from the
+// Writes are atomic (temporary file or directory, rename), so processes may share
+// a directory. The cache holds so many bytes, see [Cache.Bound]; beyond them what was
+// used longest ago goes. The package knows nothing of wasm: keys and bytes come from the
 // caller, see runtime/plugin.
 package cache

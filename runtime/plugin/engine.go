@@ -19,6 +19,9 @@ import (
 type Options struct {
 	// CacheDir keeps compiled code and manifests; "" keeps nothing on disk.
 	CacheDir string
+	// CacheBytes is what the directory may hold; what was used longest ago goes
+	// first. Default 1 GiB.
+	CacheBytes int64
 	// Limits of every module of this engine, where a module's own say nothing else.
 	Limits Limits
 	// MemoryBudget is what the linear memories of all instances may take
@@ -78,6 +81,9 @@ func NewEngine(_ context.Context, opt Options) (*Engine, error) {
 		var err error
 		if e.disk, err = cache.Open(opt.CacheDir); err != nil {
 			return nil, because(err, CodeInternal, "the cache of plugins cannot be opened")
+		}
+		if opt.CacheBytes > 0 {
+			e.disk.Bound(opt.CacheBytes)
 		}
 	}
 	return e, nil

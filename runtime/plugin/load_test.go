@@ -171,6 +171,84 @@ func TestTheCacheServesAndHeals(t *testing.T) {
 	}
 }
 
+// TestAnEntryOfAnotherModuleIsNeverRun: code that wazero itself would take, its
+// checksum being right, in the place of another module's.
+func TestAnEntryOfAnotherModuleIsNeverRun(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "cache")
+	good := guest(echoManifest, echoImports, echo(nil))
+	evil := guest(echoManifest, append([]string{"fail"}, echoImports...), func(a *asm) []byte { return cat(a.text("the evil code ran"), a.call("fail"), i32(1)) })
+	run := func(wasm []byte) (string, error) {
+		e := newEngine(t, Options{CacheDir: dir})
+		return mapRows(t, load(t, e, wasm, nil), Call{Function: "echo"}, numbered(t, checked(t), 1))
+	}
+	code := func() (files []string) {
+		_ = filepath.WalkDir(filepath.Join(dir, "code"), func(path string, d os.DirEntry, err error) error {
+			if err == nil && d.Type().IsRegular() && !strings.HasSuffix(path, "SHA256SUMS") {
+				files = append(files, path)
+			}
+			return nil
+		})
+		return files
+	}
+	if _, err := run(good); err != nil {
+		t.Fatal(err)
+	}
+	first := code()
+	if _, err := run(evil); err == nil {
+		t.Fatal("the evil module ran well")
+	}
+	both := code()
+	if len(first) != 1 || len(both) != 2 {
+		t.Fatalf("entries %v and %v", first, both)
+	}
+	other := both[0]
+	if other == first[0] {
+		other = both[1]
+	}
+	text, err := os.ReadFile(other)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(first[0], text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := run(good); err != nil || got != "id=0 name=n0\n" {
+		t.Errorf("%q, %v", got, err)
+	}
+	if healed, err := os.ReadFile(first[0]); err != nil || bytes.Equal(healed, text) {
+		t.Errorf("the entry was not made again: %v", err)
+	}
+}
+
+func TestManyEnginesShareACache(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "cache")
+	var wg sync.WaitGroup
+	for i := range 8 {
+		wg.Go(func() {
+			for range 3 {
+				e, err := NewEngine(context.Background(), Options{CacheDir: dir, CacheBytes: 40_000})
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				a := guestAsm(echoManifest, echoImports, echo(nil))
+				a.pages += uint32(i % 3) // three modules
+				m, err := e.Load(context.Background(), a.bytes(), Config{Name: "m"})
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if got, err := mapRows(t, m, Call{Function: "echo"}, numbered(t, checked(t), 1)); err != nil || got != "id=0 name=n0\n" {
+					t.Errorf("%q, %v", got, err)
+				}
+				_ = m.Close(context.Background())
+				_ = e.Close(context.Background())
+			}
+		})
+	}
+	wg.Wait()
+}
+
 func TestAnEngineWithoutAPlaceForItsCacheSaysSo(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
