@@ -3,6 +3,7 @@ package stream
 import (
 	"context"
 	"errors"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -132,7 +133,8 @@ func (a *attempt) work(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	runner := &taskRunner{flow: a.flow, mem: a.mem, schema: a.schema, output: a.output, target: a.target, replace: a.replace}
+	atOnce := max(min(a.flow.Parallel, len(inputs)), 1)
+	runner := &taskRunner{flow: a.flow, means: means{a.mem, max(runtime.GOMAXPROCS(0)/atOnce, 1)}, schema: a.schema, output: a.output, target: a.target, replace: a.replace}
 	if a.flow.Quarantine != nil {
 		if runner.quarantine, err = snapshot(ctx, a.flow.Quarantine); err != nil {
 			return err
@@ -146,9 +148,13 @@ func (a *attempt) work(ctx context.Context) error {
 	var mu sync.Mutex
 	var unknown error // a task that met new columns lets the others go on
 	group, gctx := errgroup.WithContext(ctx)
-	group.SetLimit(max(a.flow.Parallel, 1))
+	group.SetLimit(atOnce)
 	for i, in := range inputs {
 		group.Go(func() error {
+			if err := a.flow.Slots.take(gctx); err != nil {
+				return err
+			}
+			defer a.flow.Slots.giveBack()
 			res, err := runner.run(gctx, a.task(i, in))
 			if err == nil {
 				results[i] = res
@@ -287,11 +293,12 @@ func (a *attempt) commitQuarantine(ctx context.Context) error {
 		c.Comment = "rows that " + a.flow.Dataset + " refused"
 	}
 	c.ReplaceAll = a.replace && snap != nil
-	_, err = table.Commit(ctx, c)
+	res, err := table.Commit(ctx, c)
 	var already *delta.AlreadyCommitted
 	if err != nil && !errors.As(err, &already) {
 		return err
 	}
+	a.checkpointed(a.flow.Dataset+"_quarantine", res)
 	fpQuarantineCommitted.Hit()
 	return nil
 }
@@ -314,6 +321,7 @@ func (a *attempt) commitTarget(ctx context.Context, out outcome) (int64, error) 
 		c.Parameters[fullRefreshKey] = "true"
 	}
 	res, err := a.flow.Target.Table.Commit(ctx, c)
+	a.checkpointed(a.flow.Dataset, res)
 	return res.Version, err
 }
 
@@ -380,6 +388,7 @@ func (a *attempt) finish(ctx context.Context, out outcome, version int64, recove
 		return err
 	} else if snap != nil {
 		id = snap.Metadata().ID
+		a.res.Columns = snap.Schema()
 	}
 	e := &commitEntry{Format: 1, Batch: a.entry.Batch, Timestamp: a.flow.now(), UpdateID: a.flow.UpdateID, TableID: id, TargetVersion: version, outcome: out}
 	if err := a.ck.finish(ctx, e); err != nil {

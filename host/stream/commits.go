@@ -72,6 +72,8 @@ func (t *Metrics) add(m Metrics) {
 	t.RowErrors += m.RowErrors
 	t.RescuedRows += m.RescuedRows
 	t.MalformedRows += m.MalformedRows
+	t.DroppedMalformed += m.DroppedMalformed
+	t.LostValues += m.LostValues
 	t.OutputFiles += m.OutputFiles
 	t.OutputBytes += m.OutputBytes
 	for name, v := range m.User {

@@ -303,7 +303,7 @@ func history(t *testing.T, r *rand.Rand) {
 	taskBytes := int64(r.IntN(2) * 100)
 	flow := func() *Flow {
 		f := l.mustBronze(t)
-		f.taskBytes, f.Parallel = taskBytes, 1+r.IntN(2)
+		f.TaskBytes, f.Parallel = taskBytes, 1+r.IntN(2)
 		f.MaxRetries = 2
 		return f
 	}

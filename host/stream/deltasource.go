@@ -338,7 +338,7 @@ func (s *deltaSource) split(ctx context.Context, off *sourceOffset, taskBytes in
 	return out, nil
 }
 
-func (s *deltaSource) read(ctx context.Context, in Input, schema readSchema, mem memory.Allocator) (sourceReader, error) {
+func (s *deltaSource) read(ctx context.Context, in Input, schema readSchema, with means) (sourceReader, error) {
 	snap, err := s.snapshot(ctx, in.Table.Version)
 	if err != nil {
 		return nil, err
@@ -347,7 +347,7 @@ func (s *deltaSource) read(ctx context.Context, in Input, schema readSchema, mem
 	if err != nil {
 		return nil, s.at(err)
 	}
-	return newTableReader(r, fmt.Sprintf("%s@v%d", s.name, in.Table.Version), schema.arrow, mem), nil
+	return newTableReader(r, fmt.Sprintf("%s@v%d", s.name, in.Table.Version), schema.arrow, with.mem), nil
 }
 
 // tableReader numbers the rows of a scan.

@@ -241,8 +241,8 @@ func (s *fileSource) split(ctx context.Context, off *sourceOffset, taskBytes int
 	return out, nil
 }
 
-func (s *fileSource) read(ctx context.Context, in Input, schema readSchema, mem memory.Allocator) (sourceReader, error) {
-	r, err := s.src.Read(ctx, schema.files, ingestFiles(in.Files), ingest.ReadOptions{Alloc: mem})
+func (s *fileSource) read(ctx context.Context, in Input, schema readSchema, with means) (sourceReader, error) {
+	r, err := s.src.Read(ctx, schema.files, ingestFiles(in.Files), ingest.ReadOptions{Alloc: with.mem, Parallel: with.decoders})
 	if err != nil {
 		return nil, err
 	}
@@ -274,7 +274,7 @@ type fileReader struct{ *ingest.Reader }
 
 func (r *fileReader) counts() sourceCounts {
 	st := r.Stats()
-	c := sourceCounts{rows: st.Rows, rescued: st.Rescued, malformed: st.Malformed}
+	c := sourceCounts{rows: st.Rows, rescued: st.Rescued, malformed: st.Malformed, dropped: st.Dropped, lost: st.Lost}
 	start := int64(0)
 	for _, f := range st.PerFile {
 		c.starts = append(c.starts, start)

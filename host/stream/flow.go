@@ -43,13 +43,41 @@ type Flow struct {
 
 	// Parallel bounds the tasks of a batch that run at once; 0 means one.
 	Parallel int
+	// Slots bounds the running tasks of all flows that share it; nil does not.
+	Slots Slots
+	// TaskBytes is how much input a task of new batches gets; 0 means the
+	// default. It stands in the offset entry, so a batch that runs again is cut
+	// as before.
+	TaskBytes int64
 	// Alloc is where Arrow memory comes from; nil means the default.
 	Alloc memory.Allocator
 	// Clock gives batch timestamps; nil means the system's.
 	Clock func() time.Time
+}
 
-	// taskBytes is for tests of batches with several tasks; 0 means the default.
-	taskBytes int64
+// Slots are places for running tasks, shared by flows that run at the same time.
+type Slots chan struct{}
+
+// NewSlots makes n places.
+func NewSlots(n int) Slots { return make(Slots, max(n, 1)) }
+
+// take waits for a place. The caller gives it back.
+func (s Slots) take(ctx context.Context) error {
+	if s == nil {
+		return ctx.Err()
+	}
+	select {
+	case s <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (s Slots) giveBack() {
+	if s != nil {
+		<-s
+	}
 }
 
 // Target is the table a flow appends to. One flow owns it.

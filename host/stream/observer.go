@@ -3,6 +3,8 @@ package stream
 import (
 	"time"
 
+	"github.com/apache/arrow-go/v18/arrow"
+
 	"github.com/weir-data/weir/host/expect"
 )
 
@@ -26,6 +28,9 @@ const (
 	BatchRetried   ProgressKind = "batch_retried"   // the attempt failed with Err and will be made again
 	SchemaEvolved  ProgressKind = "schema_evolved"  // NewColumns were recorded
 	BatchCommitted ProgressKind = "batch_committed" // Metrics, Expectations of this batch
+	// CheckpointFailed may come with any commit: it stands, but the checkpoint
+	// of Table that was due failed with Err. The next one makes up for it.
+	CheckpointFailed ProgressKind = "checkpoint_failed"
 )
 
 // Progress is one event of a flow. Fields that the kind does not name are zero.
@@ -44,6 +49,7 @@ type Progress struct {
 	Expectations  []expect.RuleCounts
 	NewColumns    []string
 	TargetVersion int64
+	Table         string
 	Recovered     bool // the target had the batch already; only its entry was missing
 	Err           error
 }
@@ -66,8 +72,13 @@ type Metrics struct {
 	RowErrors       int64 `json:"row_errors"`
 	RescuedRows     int64 `json:"rescued_rows"`
 	MalformedRows   int64 `json:"malformed_rows"`
-	OutputFiles     int64 `json:"output_files"`
-	OutputBytes     int64 `json:"output_bytes"`
+	// DroppedMalformed are malformed records that the source's mode leaves out,
+	// LostValues values that have no column, in a source without a rescued data
+	// column.
+	DroppedMalformed int64 `json:"dropped_malformed,omitempty"`
+	LostValues       int64 `json:"lost_values,omitempty"`
+	OutputFiles      int64 `json:"output_files"`
+	OutputBytes      int64 `json:"output_bytes"`
 	// User holds the figures that functions add up.
 	User map[string]float64 `json:"user,omitempty"`
 }
@@ -83,4 +94,6 @@ type Result struct {
 	Expectations  []expect.RuleCounts
 	NewColumns    []string
 	TargetVersion int64 // -1 when nothing was committed
+	// Columns are the target's, nil when there is no table.
+	Columns *arrow.Schema
 }

@@ -22,7 +22,7 @@ func TestReplayGivesEqualBytes(t *testing.T) {
 				l.mustDrop(t, fmt.Sprintf("%d.json", i), fmt.Sprintf("{\"id\":%d,\"name\":\"n\"}\n{\"id\":-%d}\n", i, i))
 			}
 			f := l.mustBronze(t)
-			f.taskBytes = taskBytes
+			f.TaskBytes = taskBytes
 			mustRun(t, f)
 			before := dataFiles(t, l)
 			rows, refused := l.mustRows(t, bronzeName), l.mustRows(t, bronzeName+"_quarantine")

@@ -109,6 +109,9 @@ func (r *run) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if target != nil {
+		r.res.Columns = target.Schema()
+	}
 	if !ok || f.FullRefresh {
 		traces, err := tracesIn(ctx, f.Target.Table, target)
 		if err != nil {
@@ -184,7 +187,7 @@ func (r *run) planNext(ctx context.Context) (bool, error) {
 			return false, err
 		}
 	}
-	e := &offsetEntry{Format: 1, Batch: r.ck.planned + 1, Timestamp: r.flow.now(), UpdateID: r.flow.UpdateID, TaskBytes: cmp.Or(r.flow.taskBytes, defaultTaskBytes), Source: *off}
+	e := &offsetEntry{Format: 1, Batch: r.ck.planned + 1, Timestamp: r.flow.now(), UpdateID: r.flow.UpdateID, TaskBytes: cmp.Or(r.flow.TaskBytes, defaultTaskBytes), Source: *off}
 	if r.versions != nil {
 		if v := r.versions.at(e.Batch); v != nil {
 			e.SchemaVersion = &v.Version
@@ -267,10 +270,20 @@ func (r *run) ensureTarget(ctx context.Context) error {
 		PartitionBy: t.PartitionBy, ClusterBy: t.ClusterBy, Properties: t.Properties, Name: t.Name, Comment: t.Comment,
 		Timestamp: r.flow.now(),
 	})
-	if err == nil {
-		r.res.TargetVersion = res.Version
+	if err != nil {
+		return err
 	}
-	return err
+	r.res.TargetVersion, r.res.Columns = res.Version, columns
+	r.checkpointed(r.flow.Dataset, res)
+	return nil
+}
+
+// checkpointed tells of a checkpoint of a table that could not be written. The
+// commit stands, so nothing else becomes of it.
+func (r *run) checkpointed(table string, res delta.Result) {
+	if res.CheckpointError != nil {
+		r.tell(Progress{Kind: CheckpointFailed, Batch: r.ck.planned, Table: table, TargetVersion: res.Version, Err: res.CheckpointError})
+	}
 }
 
 func (r *run) tell(p Progress) {

@@ -28,7 +28,7 @@ type Source interface {
 	// split makes the shares of the tasks. It depends on nothing but its arguments.
 	split(ctx context.Context, off *sourceOffset, taskBytes int64) ([]Input, error)
 	// read decodes one share. The rows carry host/relation's hidden columns.
-	read(ctx context.Context, in Input, schema readSchema, mem memory.Allocator) (sourceReader, error)
+	read(ctx context.Context, in Input, schema readSchema, with means) (sourceReader, error)
 }
 
 // evolving is a source whose schema can grow.
@@ -43,6 +43,12 @@ type backlog interface {
 	// next gives the offset of one more batch within the limits, nil at the end.
 	next(ctx context.Context) (*sourceOffset, error)
 	left() Backlog
+}
+
+// means is what a reader may use. None of it changes what is read.
+type means struct {
+	mem      memory.Allocator
+	decoders int // goroutines that decode; 0 is one a processor
 }
 
 // readSchema is what a batch is read with.
@@ -64,6 +70,8 @@ type sourceReader interface {
 
 type sourceCounts struct {
 	rows, rescued, malformed int64
+	dropped                  int64         // malformed records that were left out
+	lost                     int64         // values without a column, in a source that rescues none
 	files                    []fileOutcome // those that were not simply read
 	// starts is the ordinal of the first row of each file, nil when not known.
 	starts []int64

@@ -172,7 +172,7 @@ func TestNewColumnsStopOnceAndHealOnRetry(t *testing.T) {
 		l := first(t)
 		l.mustDrop(t, "3.json", `{"id":3,"extra":true}`)
 		f := l.mustBronze(t)
-		f.MaxRetries, f.taskBytes, f.Parallel = 1, 1, 2
+		f.MaxRetries, f.TaskBytes, f.Parallel = 1, 1, 2
 		if res := mustRun(t, f); res.Retries != 1 || !slices.Equal(res.NewColumns, []string{"gift_note", "extra"}) && !slices.Equal(res.NewColumns, []string{"extra", "gift_note"}) {
 			t.Fatalf("%+v", res)
 		}
@@ -259,7 +259,7 @@ func TestQuarantinedRowsNameTheirSource(t *testing.T) {
 		l.mustDrop(t, "2.json", "{\"id\":13}\n{\"id\":2}\n{\"id\":-2,\"note\":\"n\"}\n{\"id\":-3}\n")
 		l.mustDrop(t, "3.json", "{\"id\":3}\n")
 		f := l.mustBronze(t)
-		f.taskBytes = taskBytes
+		f.TaskBytes = taskBytes
 		res := mustRun(t, f)
 		if m := res.Metrics; m.InputRows != 7 || m.OutputRows != 3 || m.DroppedRows != 1 || m.QuarantinedRows != 3 {
 			t.Fatalf("%+v", m)

@@ -10,7 +10,6 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
-	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/weir-data/weir/host/delta"
 	"github.com/weir-data/weir/host/expect"
@@ -114,7 +113,7 @@ func (h *taskHooks) metric(name string, value float64) {
 // taskRunner runs the tasks of one attempt of a batch.
 type taskRunner struct {
 	flow       *Flow
-	mem        memory.Allocator
+	means      means
 	schema     readSchema
 	output     outputSchema
 	target     *delta.Snapshot // nil when the batch makes the table
@@ -132,7 +131,7 @@ func (r *taskRunner) run(ctx context.Context, t *Task) (res taskResult, err erro
 			err = fault.New("INTERNAL_ERROR", "a step panicked: %v\n%s", p, debug.Stack())
 		}
 	}()
-	source, err := r.flow.Source.read(ctx, t.Input, r.schema, r.mem)
+	source, err := r.flow.Source.read(ctx, t.Input, r.schema, r.means)
 	if err != nil {
 		return res, err
 	}
@@ -250,6 +249,7 @@ func (r *taskRunner) tally(source sourceReader, h *taskHooks, res *taskResult) {
 	c := source.counts()
 	m := &res.metrics
 	m.InputRows, m.RescuedRows, m.MalformedRows = c.rows, c.rescued, c.malformed
+	m.DroppedMalformed, m.LostValues = c.dropped, c.lost
 	m.RowErrors, m.User = h.errors, h.user
 	switch r.flow.OnRowError {
 	case SkipRowErrors:
@@ -276,7 +276,7 @@ func (r *taskRunner) quarantineRows(ctx context.Context, t *Task, source sourceR
 			err = errors.Join(err, w.Abort(context.WithoutCancel(ctx)))
 		}
 	}()
-	b := expect.NewQuarantine(r.mem, t.Flow, t.Batch, t.Timestamp)
+	b := expect.NewQuarantine(r.means.mem, t.Flow, t.Batch, t.Timestamp)
 	defer b.Release()
 	flush := func() error {
 		rec := b.NewBatch()
@@ -353,7 +353,7 @@ func shareOf(in Input, starts []int64, refused []refusal) []rereading {
 }
 
 func (r *taskRunner) againPart(ctx context.Context, part rereading, each func(refusal, []byte) error) error {
-	source, err := r.flow.Source.read(ctx, part.input, r.schema, r.mem)
+	source, err := r.flow.Source.read(ctx, part.input, r.schema, r.means)
 	if err != nil {
 		return err
 	}
