@@ -21,8 +21,8 @@
 //   - Rows of a row-aligned function that had a row error are not in the
 //     output; the carried columns of the others are not copied.
 //
-// Bounds stand in limits.go. What bounds CPU time (rewriting the module to
-// count) has its seam in [Meter]; the shape of a module is bounded by size only.
+// Bounds stand in limits.go; docs/sandbox.md says what they hold and what not. Modules
+// are rewritten by runtime/meter to count what they run; allowance.go answers them.
 // Functions of other kinds than map, queries and command modules are refused
 // by name.
 package plugin

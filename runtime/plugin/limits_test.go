@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -66,6 +67,19 @@ func TestEveryLimitHasANameAndADefault(t *testing.T) {
 	// each field of the struct is one of them, but those of Shape that are set from others
 	if fields := strings.Count(fmt.Sprintf("%+v", Limits{}), ":"); fields != len(names)+1+4 {
 		t.Errorf("the struct has %d numbers and there are %d limits", fields, len(names))
+	}
+}
+
+func TestTheDocumentationListsTheLimits(t *testing.T) {
+	text, err := os.ReadFile("../../docs/sandbox.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	standard := DefaultLimits()
+	for _, l := range ownLimits {
+		if row := fmt.Sprintf("| `%s` | %s | ", l.name, l.text(*l.field(&standard))); !strings.Contains(string(text), row) {
+			t.Errorf("docs/sandbox.md has no row %q", row)
+		}
 	}
 }
 
