@@ -27,6 +27,11 @@ type body struct {
 	unpaid  int    // the most instructions unpaid on a path to here, or dead
 	exit    int    // the most unpaid where the function is left
 	deepest int
+	loops   int
+	spiral  int // the depth of loops within loops
+	blocks  int // basic blocks, about
+	calls   int
+	values  int // that blocks, branches and calls take along
 	targets int
 }
 
@@ -35,14 +40,16 @@ const dead = -1
 
 // frame is an open block.
 type frame struct {
-	op     byte // opBlock, opLoop, opIf, opElse; 0 for the function
-	unpaid int  // the most unpaid on branches to its end
-	entry  int  // unpaid at its start; for a loop this is paid after it
-	owed   int  // the sum of entry over this and the outer loops
-	point  int  // of a loop, its header in points
-	worst  int  // of a loop, the most unpaid on a branch back to it
-	mixed  bool // of a loop, some branch back is conditional
-	calls  bool // something within it calls
+	op      byte // opBlock, opLoop, opIf, opElse; 0 for the function
+	unpaid  int  // the most unpaid on branches to its end
+	entry   int  // unpaid at its start; for a loop this is paid after it
+	carries int  // how many values a branch to its label takes along
+	depth   int  // of loops, this one included
+	owed    int  // the sum of entry over this and the outer loops
+	point   int  // of a loop, its header in points
+	worst   int  // of a loop, the most unpaid on a branch back to it
+	mixed   bool // of a loop, some branch back is conditional
+	calls   bool // something within it calls
 }
 
 func (w *rewriter) codeSection(r *reader) []byte {
@@ -86,7 +93,7 @@ func (w *rewriter) walk(b *body, function uint32, content []byte) *Error {
 	*b = body{r: &reader{b: content}, code: b.code[:0], points: b.points[:0], frames: b.frames[:0]}
 	w.declareLocals(b, function)
 	b.copied = b.r.at
-	b.frames = append(b.frames, frame{unpaid: dead})
+	b.frames = append(b.frames, frame{unpaid: dead, carries: w.types[w.functions[function]].results})
 	for b.r.fault == nil && len(b.frames) > 0 {
 		w.instruction(b)
 	}
@@ -97,6 +104,9 @@ func (w *rewriter) walk(b *body, function uint32, content []byte) *Error {
 		return b.r.fault
 	}
 	b.flush(b.r.at)
+	if fault := w.estimate(b, function, len(content)); fault != nil {
+		return fault
+	}
 	w.report.MaxBodyBytes = max(w.report.MaxBodyBytes, len(content))
 	w.report.MaxLocals = max(w.report.MaxLocals, int(b.locals))
 	w.report.MaxNesting = max(w.report.MaxNesting, b.deepest)
@@ -108,7 +118,7 @@ func (w *rewriter) declareLocals(b *body, function uint32) {
 	r := b.r
 	b.groups = r.count()
 	start := r.at
-	total := uint64(w.types[w.functions[function]])
+	total := uint64(w.types[w.functions[function]].params)
 	for range b.groups {
 		if r.fault != nil {
 			return
@@ -162,8 +172,8 @@ func (w *rewriter) instruction(b *body) {
 			b.count(1, true)
 		}
 	case immBlock:
-		w.blockType(r)
-		w.open(b, op, r.at-start)
+		s := w.blockType(r)
+		w.open(b, op, s, r.at-start)
 	case immLabel:
 		b.count(1, false)
 		b.branch(r.u32(), op == opBrIf)
@@ -183,7 +193,9 @@ func (w *rewriter) instruction(b *body) {
 		}
 		b.count(weight, true)
 		b.renumber(start, w.shifted(index))
-		b.frames[len(b.frames)-1].calls = b.frames[len(b.frames)-1].calls || op == opCall
+		if op == opCall && r.fault == nil {
+			b.called(w.types[w.functions[index]])
+		}
 	case immMemory:
 		r.zero("a memory instruction")
 		w.needMemory(r)
@@ -193,10 +205,12 @@ func (w *rewriter) instruction(b *body) {
 			b.count(1, true)
 		}
 	case immIndirect:
-		w.typeIndex(r)
+		t := w.typeIndex(r)
 		w.index(r, "table", w.tables)
 		b.count(1, true)
-		b.frames[len(b.frames)-1].calls = true
+		if r.fault == nil {
+			b.called(w.types[t])
+		}
 	case immPrefix:
 		w.prefixed(b, op, start)
 	case immRefused:
@@ -289,22 +303,30 @@ func (w *rewriter) memarg(r *reader) {
 	w.needMemory(r)
 }
 
-func (w *rewriter) blockType(r *reader) {
+// blockType gives what a block takes and gives.
+func (w *rewriter) blockType(r *reader) signature {
 	if r.left() > 0 {
-		if c := r.b[r.at]; c == emptyBlock || isValueType(c) {
+		switch c := r.b[r.at]; {
+		case c == emptyBlock:
 			r.at++
-			return
-		} else if c&0xc0 == 0x40 {
-			checkValueType(r, c) // fails: one byte, negative
-			return
+			return signature{}
+		case c&0xc0 == 0x40: // one byte, and negative
+			r.at++
+			checkValueType(r, c)
+			return signature{results: 1}
 		}
 	}
-	if i := r.signed(33); (i < 0 || i >= int64(len(w.types))) && r.fault == nil {
+	i := r.signed(33)
+	if (i < 0 || i >= int64(len(w.types))) && r.fault == nil {
 		r.fail(invalid("a block has type %d: there are %d", i, len(w.types)))
 	}
+	if r.fault != nil {
+		return signature{}
+	}
+	return w.types[i]
 }
 
-func (w *rewriter) open(b *body, op byte, size int) {
+func (w *rewriter) open(b *body, op byte, s signature, size int) {
 	if depth := len(b.frames); int64(depth) > w.limits.Nesting {
 		b.r.fail(over("nested blocks", uint64(depth), "Nesting", w.limits.Nesting))
 		return
@@ -312,7 +334,8 @@ func (w *rewriter) open(b *body, op byte, size int) {
 	if op == opIf {
 		b.count(1, false)
 	}
-	f := frame{op: op, unpaid: dead, entry: b.unpaid, owed: b.frames[len(b.frames)-1].owed}
+	b.values += s.params + s.results
+	f := frame{op: op, carries: s.results, unpaid: dead, entry: b.unpaid, depth: b.frames[len(b.frames)-1].depth, owed: b.frames[len(b.frames)-1].owed}
 	if op == opLoop && b.unpaid != dead {
 		if f.owed+b.unpaid > stretch {
 			b.pay()
@@ -324,6 +347,16 @@ func (w *rewriter) open(b *body, op byte, size int) {
 		// Both stay without effect until the loop's end shows what it needs.
 		b.points = append(b.points, charge{at: b.here, loop: -1}, charge{at: b.here + size, loop: -1})
 		f.point = len(b.points) - 1
+	}
+	b.blocks++
+	switch op {
+	case opIf:
+		b.blocks += 2
+	case opLoop:
+		f.carries = s.params
+		b.loops++
+		f.depth++
+		b.spiral = max(b.spiral, f.depth)
 	}
 	b.frames = append(b.frames, f)
 	b.deepest = max(b.deepest, len(b.frames)-1)
@@ -439,6 +472,7 @@ func (b *body) bulk(weight int, unit lengthUnit) {
 
 // leave takes note of what is unpaid on a way out of the frames within frame i.
 func (b *body) leave(i int) {
+	b.values += b.frames[i].carries
 	if b.unpaid == dead {
 		return
 	}
@@ -451,6 +485,13 @@ func (b *body) leave(i int) {
 	} else {
 		f.unpaid = max(f.unpaid, unpaid)
 	}
+}
+
+// called takes note of a call.
+func (b *body) called(s signature) {
+	b.calls++
+	b.values += s.params + s.results
+	b.frames[len(b.frames)-1].calls = true
 }
 
 // frameOf gives the frame that a label names.
@@ -473,6 +514,7 @@ func (b *body) branch(label uint32, conditional bool) {
 	}
 	f := &b.frames[i]
 	if conditional {
+		b.blocks += 2
 		f.mixed = true
 		return
 	}

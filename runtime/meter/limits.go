@@ -34,6 +34,9 @@ type Limits struct {
 	BranchTable     int64
 	FunctionTargets int64
 	Targets         int64
+	// CompileWork is an upper estimate of the time to compile, in nanoseconds
+	// of one core; see work.go.
+	CompileWork int64
 	// MemoryBytes is the most a memory may grow to, in whole pages of 64 KiB.
 	MemoryBytes int64
 	// TableElements is the most entries a table may grow to.
@@ -70,6 +73,7 @@ func (l Limits) withDefaults() Limits {
 		{&l.BranchTable, 10_000},
 		{&l.FunctionTargets, 10_000},
 		{&l.Targets, 1_000_000},
+		{&l.CompileWork, 60_000_000_000},
 		{&l.MemoryBytes, 256 << 20},
 		{&l.TableElements, 1 << 20},
 	} {

@@ -28,6 +28,7 @@ type Report struct {
 	MaxNesting         int
 	MaxFunctionTargets int
 	Targets            int
+	CompileWork        int64
 }
 
 // Rewrite gives the module with its metering, or an *Error that says why it is
@@ -46,13 +47,14 @@ type rewriter struct {
 	report Report
 	out    []byte
 
-	types             []uint32 // how many parameters each has
+	types             []signature
 	refuelType        uint32
 	functions         []uint32 // type of each, imported ones first, without refuel
 	importedFunctions uint32   // also the index of refuel
 	waitType          uint32   // () -> ()
 	tables            uint32
 	memories          uint32
+	mutable           uint32 // globals
 	globals           uint32 // also the index of the fuel
 	elements          uint32
 	dataCount         uint32
@@ -61,6 +63,9 @@ type rewriter struct {
 	body body
 	full []byte // the body that assemble makes, used again
 }
+
+// signature is how many values a function, or a block, takes and gives.
+type signature struct{ params, results int }
 
 // Section numbers, in the order in which the format wants them.
 const (

@@ -28,25 +28,24 @@ func (w *rewriter) typeSection(r *reader) []byte {
 		default:
 			r.fail(invalid("type %d has the unknown form %#x", i, form))
 		}
-		params := w.valueTypes(r)
-		w.valueTypes(r)
-		w.types = append(w.types, uint32(len(params)))
+		params, results := w.valueTypes(r), w.valueTypes(r)
+		w.types = append(w.types, signature{params, results})
 	}
 	out := append(appendU32(nil, n+2), r.b[start:r.at]...)
 	return append(out, added...)
 }
 
-func (w *rewriter) valueTypes(r *reader) []byte {
+// valueTypes reads a vector of them and gives its length.
+func (w *rewriter) valueTypes(r *reader) int {
 	n := r.count()
 	if int64(n) > w.limits.Values {
 		r.fail(over("parameters or results of a type", uint64(n), "Values", w.limits.Values))
-		return nil
+		return 0
 	}
-	types := r.take(uint64(n))
-	for _, c := range types {
+	for _, c := range r.take(uint64(n)) {
 		checkValueType(r, c)
 	}
-	return types
+	return int(n)
 }
 
 func checkValueType(r *reader, c byte) {
@@ -236,6 +235,7 @@ func (w *rewriter) globalType(r *reader, out []byte) []byte {
 	case mutable > 1:
 		r.fail(invalid("a global's mutability is %d", mutable))
 	}
+	w.mutable += uint32(mutable)
 	return append(out, c, mutable)
 }
 
