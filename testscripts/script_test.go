@@ -46,8 +46,6 @@ func scriptParams(t *testing.T, dir string) testscript.Params {
 		},
 		Condition: func(cond string) (bool, error) {
 			switch cond {
-			case "ordinary_user":
-				return os.Geteuid() != 0, nil
 			case "clang":
 				_, err := exec.LookPath("clang")
 				return err == nil, nil
