@@ -67,6 +67,8 @@ type DataQuality struct {
 	QuarantinedRecords int64         `json:"quarantined_records"`
 	RescuedRecords     int64         `json:"rescued_records"`
 	MalformedRecords   int64         `json:"malformed_records"`
+	DroppedMalformed   int64         `json:"dropped_malformed_records"`
+	LostValues         int64         `json:"lost_values"`
 	Expectations       []Expectation `json:"expectations,omitempty"`
 }
 
@@ -82,6 +84,13 @@ type OperationDetails struct {
 
 // AutoLoaderListing is the Type of the operation that looks for new files.
 const AutoLoaderListing = "AUTO_LOADER_LISTING"
+
+// FunctionLogDetails are the details of function_log; Level is the function's own word.
+type FunctionLogDetails struct {
+	Function string `json:"function"` // module.function
+	Level    string `json:"level"`
+	Task     int    `json:"task"`
+}
 
 // StreamDetails are the details of stream_progress.
 type StreamDetails struct {

@@ -11,6 +11,9 @@ const (
 	FlowProgress      = "flow_progress"
 	OperationProgress = "operation_progress"
 	StreamProgress    = "stream_progress"
+	// FunctionLog is a line that a plugin's function logs. Lakeflow, whose
+	// functions print to the driver's log, has no such type.
+	FunctionLog = "function_log"
 )
 
 // Level is how much an event matters.

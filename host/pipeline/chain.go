@@ -7,6 +7,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 
+	"github.com/weir-data/weir/abi"
 	"github.com/weir-data/weir/host/expect"
 	"github.com/weir-data/weir/host/relation"
 	"github.com/weir-data/weir/host/sql"
@@ -23,12 +24,17 @@ type chain struct {
 	steps  []stream.Step
 	labels []string          // what each step is, for people
 	sides  map[string]*input // by id
+	log    functionLog
 }
 
+// functionLog takes a line that a function logs; it may be called by several
+// tasks at once.
+type functionLog func(t *stream.Task, function string, level abi.LogLevel, message string)
+
 // chainOf makes the chain of a table's flow. schemas is asked only when a
-// step's schema is.
-func (p *Pipeline) chainOf(d *dataset, schemas schemaOf) *chain {
-	c := &chain{sides: map[string]*input{}}
+// step's schema is, log only while rows run through it.
+func (p *Pipeline) chainOf(d *dataset, schemas schemaOf, log functionLog) *chain {
+	c := &chain{sides: map[string]*input{}, log: log}
 	b := &d.flow.body
 	for {
 		if s := p.step(b, c, schemas); s != nil {
@@ -103,7 +109,7 @@ func (p *Pipeline) step(b *body, c *chain, schemas schemaOf) stream.Step {
 		}
 		return s
 	case b.function != nil:
-		return &pluginStep{pipeline: p.spec.Name, module: b.module, function: b.function, sides: sides, log: p.pluginLog, alloc: p.opts.Alloc}
+		return &pluginStep{pipeline: p.spec.Name, module: b.module, function: b.function, sides: sides, log: c.log, alloc: p.opts.Alloc}
 	}
 	return nil
 }

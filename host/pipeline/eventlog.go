@@ -4,7 +4,8 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/weir-data/weir/abi"
+	"github.com/apache/arrow-go/v18/arrow"
+
 	"github.com/weir-data/weir/host/events"
 	"github.com/weir-data/weir/host/stream"
 )
@@ -23,8 +24,6 @@ func (u *update) started(tables []*dataset) {
 		RefreshSelection: u.opt.Refresh, FullRefreshSelection: u.opt.FullRefresh,
 	}})
 	for _, d := range tables {
-		u.log.Emit(events.Event{Type: events.DatasetDefinition, Message: "dataset " + d.id, Origin: events.Origin{DatasetName: d.id},
-			Details: events.DatasetDefinitionDetails{DatasetType: "STREAMING_TABLE", NumFlows: 1, Expectations: expectationsOf(d)}})
 		var inputs []string
 		for _, in := range d.flow.body.inputs {
 			inputs = append(inputs, in.id())
@@ -36,6 +35,17 @@ func (u *update) started(tables []*dataset) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.tell(Progress{State: Running, Batch: -1})
+}
+
+// defined tells of a table, with its columns when it has been made.
+func (u *update) defined(d *dataset, columns *arrow.Schema) {
+	details := events.DatasetDefinitionDetails{DatasetType: "STREAMING_TABLE", NumFlows: 1, Expectations: expectationsOf(d)}
+	if columns != nil {
+		for _, f := range columns.Fields() {
+			details.Schema = append(details.Schema, events.Column{Name: f.Name, Type: typeName(f.Type)})
+		}
+	}
+	u.log.Emit(events.Event{Type: events.DatasetDefinition, Message: "dataset " + d.id, Origin: events.Origin{DatasetName: d.id}, Details: details})
 }
 
 func expectationsOf(d *dataset) []events.Expectation {
@@ -95,6 +105,7 @@ func (u *update) logFlow(f *FlowResult, message string) {
 		details.DataQuality = &events.DataQuality{
 			DroppedRecords: f.Dropped, QuarantinedRecords: f.Quarantined,
 			RescuedRecords: f.Rescued, MalformedRecords: f.Malformed,
+			DroppedMalformed: f.DroppedMalformed, LostValues: f.LostValues,
 		}
 		for _, c := range f.Expectations {
 			details.DataQuality.Expectations = append(details.DataQuality.Expectations,
@@ -138,6 +149,11 @@ func (u *update) observe(ctx context.Context, d *dataset, f *FlowResult, p strea
 		out.Message = fmt.Sprintf("new columns recorded: %v", p.NewColumns)
 		u.log.Emit(events.Event{Type: events.FlowProgress, Level: events.Warn, Message: out.Message, Origin: origin,
 			Details: events.FlowProgressDetails{Status: string(Running)}})
+	case stream.CheckpointFailed:
+		out.Message = fmt.Sprintf("version %d of %s is committed, but its checkpoint could not be written, which makes the table slower to open until the next one: %v", p.TargetVersion, p.Table, p.Err)
+		f.Warnings = append(f.Warnings, out.Message)
+		u.log.Emit(events.Event{Type: events.FlowProgress, Level: events.Warn, Message: out.Message, Origin: origin,
+			Error: events.FailureOf(p.Err), Details: events.FlowProgressDetails{Status: string(Running)}})
 	case stream.BatchCommitted:
 		f.add(p.Metrics)
 		out.Batch = p.Batch
@@ -164,9 +180,6 @@ func (m *Metrics) add(s stream.Metrics) {
 	m.RowErrors += s.RowErrors
 	m.Rescued += s.RescuedRows
 	m.Malformed += s.MalformedRows
-}
-
-// pluginLog takes a line that a function logs.
-func (p *Pipeline) pluginLog(t *stream.Task, module, function string, level abi.LogLevel, message string) {
-	p.opts.Logger.Info(message, "plugin", module+"."+function, "level", level.String(), "dataset", t.Dataset, "batch", t.Batch)
+	m.DroppedMalformed += s.DroppedMalformed
+	m.LostValues += s.LostValues
 }

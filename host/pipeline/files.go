@@ -16,8 +16,8 @@ func (p *Pipeline) Files(ctx context.Context, flow string) (iter.Seq2[stream.Fil
 	if err != nil {
 		return nil, err
 	}
-	if p.chainOf(d, nil).source.files == nil {
-		return nil, fault.New("NOT_A_FILE_SOURCE", "the flow reads %s, not files", p.chainOf(d, nil).source.id()).
+	if source := p.chainOf(d, nil, nil).source; source.files == nil {
+		return nil, fault.New("NOT_A_FILE_SOURCE", "the flow reads %s, not files", source.id()).
 			At(fault.Where{Dataset: d.id, Flow: d.flow.name})
 	}
 	return stream.FileStates(ctx, p.checkpoint(d)), nil

@@ -28,8 +28,8 @@ type Options struct {
 	Logger *slog.Logger
 	// Clock gives the batch timestamps; nil means the system's.
 	Clock func() time.Time
-	// Threads bounds the SQL engine and the flows that run at once; 0 means
-	// the number of processors.
+	// Threads bounds the SQL engine, the flows and the tasks that run at once;
+	// 0 means the number of processors.
 	Threads int
 	// MemoryLimit of the SQL engine, such as "2GB"; "" leaves it to the engine.
 	MemoryLimit string
@@ -39,6 +39,8 @@ type Options struct {
 	Alloc memory.Allocator
 	// Storage replaces the spec's storage folder, for tests that make it fail.
 	Storage storage.Store
+
+	taskBytes int64 // for tests of batches with several tasks; 0 means the default
 }
 
 // Pipeline is an opened pipeline. It is safe for concurrent use; Close frees it.
@@ -88,7 +90,7 @@ func (p *Pipeline) load(ctx context.Context) error {
 		return err
 	}
 	if len(p.spec.Plugins) > 0 {
-		if p.wasm, err = plugin.NewEngine(ctx, plugin.Options{CacheDir: p.opts.CacheDir}); err != nil {
+		if p.wasm, err = plugin.NewEngine(ctx, plugin.Options{CacheDir: p.opts.CacheDir, Limits: p.spec.Limits}); err != nil {
 			return err
 		}
 	}
@@ -119,17 +121,6 @@ func (p *Pipeline) Close(ctx context.Context) error {
 		errs = append(errs, p.wasm.Close(ctx))
 	}
 	return errors.Join(errs...)
-}
-
-// warnings are what a user should know of the spec.
-func (p *Pipeline) warnings() []string {
-	var out []string
-	for _, m := range p.modules {
-		if len(m.ref.Limits) > 0 {
-			out = append(out, "module "+m.name+": its limits are read and not enforced yet; the defaults hold")
-		}
-	}
-	return out
 }
 
 // Spec gives the spec the pipeline was opened with.

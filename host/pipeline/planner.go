@@ -36,7 +36,7 @@ func (p *Pipeline) Plan(ctx context.Context) (*Plan, error) {
 		pl.schemas[d] = schema
 		out.Datasets = append(out.Datasets, describe(d, schema))
 		if !d.isView() {
-			c := p.chainOf(d, pl.inputSchema)
+			c := p.chainOf(d, pl.inputSchema, nil)
 			out.Flows = append(out.Flows, FlowPlan{Name: d.flow.name, Target: d.id, Kind: "append", Level: p.graph.level[d], Steps: c.labels})
 		}
 	}
@@ -49,7 +49,7 @@ func (p *Pipeline) Plan(ctx context.Context) (*Plan, error) {
 			}
 		}
 	}
-	out.Warnings = append(pl.warnings, p.warnings()...)
+	out.Warnings = pl.warnings
 	return out, nil
 }
 
@@ -93,7 +93,7 @@ func (pl *planner) output(ctx context.Context, d *dataset) (*arrow.Schema, error
 		v := viewInput{step: pl.p.step(&d.flow.body, &chain{sides: map[string]*input{}}, pl.inputSchema)}
 		return v.schema(ctx)
 	}
-	c := pl.p.chainOf(d, pl.inputSchema)
+	c := pl.p.chainOf(d, pl.inputSchema, nil)
 	schema, err := pl.sourceSchema(ctx, d, c.source)
 	if err != nil {
 		return nil, err

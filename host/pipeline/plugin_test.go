@@ -1,12 +1,16 @@
 package pipeline
 
 import (
+	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/weir-data/weir/host/fault"
 )
 
 // repoRoot is the repository's root, seen from this package's folder.
@@ -274,5 +278,99 @@ func TestAPlanKnowsTheOutputOfFunctions(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(p.dir, "lake")); !os.IsNotExist(err) {
 		t.Error("the plan wrote to the storage")
+	}
+}
+
+func TestWhatFunctionsLogGoesToTheEventLogUpToABound(t *testing.T) {
+	p := failingProject(t)
+	p.conf["failing.mode"], p.conf["failing.every"] = "log", "3"
+	p.completed(RunOptions{})
+	lines := eventsOf(t, p, "function_log")
+	if len(lines) != 2 || lines[0]["level"] != "WARN" || lines[0]["function"] != "failing.failing" || lines[0]["message"] != "the configuration asked for a line" {
+		t.Errorf("%v", lines)
+	}
+
+	p = failingProject(t)
+	p.conf["failing.mode"] = "log"
+	var many strings.Builder
+	for i := range maxLogLines + 50 {
+		fmt.Fprintf(&many, "{\"id\":%d,\"city\":\"c\"}\n", i)
+	}
+	p.write("landing/a.json", many.String())
+	p.completed(RunOptions{})
+	lines = eventsOf(t, p, "function_log")
+	if len(lines) != maxLogLines+1 || !strings.Contains(lines[maxLogLines]["message"].(string), "the rest is left out") {
+		t.Errorf("%d lines, the last is %v", len(lines), lines[len(lines)-1])
+	}
+}
+
+// The spec bounds what a module takes: each by its own limits, else by those of
+// the pipeline.
+func TestLimitsOfTheSpecHold(t *testing.T) {
+	const table = `CREATE OR REFRESH STREAMING TABLE silver.shaky AS SELECT id, n FROM STREAM(failing);`
+	module := buildModule(t, "plugins/fixtures/failing")
+	for name, c := range map[string]struct{ limits, code string }{
+		"time of all":       {"limits: {time: 50ms}", "PLUGIN_LIMIT_EXCEEDED"},
+		"fuel of one":       {"    limits: {fuel: 100000000}", "PLUGIN_LIMIT_EXCEEDED"},
+		"one before all":    {"    limits: {time: 50ms}\nlimits: {time: 1h}", "PLUGIN_LIMIT_EXCEEDED"},
+		"all where not one": {"    limits: {module_bytes: 32MB}\nlimits: {module_bytes: 1kB, time: 50ms}", "PLUGIN_LIMIT_EXCEEDED"},
+		"when opening":      {"    limits: {module_bytes: 1kB}", "open: PLUGIN_LIMIT_EXCEEDED"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newProject(t, "plugins:", "  - path: "+module, "    grants: {conf: [failing.*]}", c.limits)
+			p.conf = map[string]string{"failing.key": "id", "failing.mode": "spin"}
+			p.write("sql/orders.sql", rawOrders+table)
+			p.write("landing/a.json", rawLanding)
+			if code, ok := strings.CutPrefix(c.code, "open: "); ok {
+				if _, err := p.tryOpen(); fault.CodeOf(err) != code {
+					t.Error(err)
+				}
+				return
+			}
+			if f := p.run(RunOptions{}).flow(t, "silver.shaky"); f.State != Failed || f.Error.Code != c.code {
+				t.Errorf("%s: %+v", f.State, f.Error)
+			}
+		})
+	}
+}
+
+// Tasks that run at the same time give the files that they give one by one, with
+// functions, SQL, joins and rows in quarantine.
+func TestTasksInParallelGiveTheSameBytes(t *testing.T) {
+	p := pluginProject(t, "plugins/fixtures/nondet", `
+CREATE OR REFRESH STREAMING TABLE cities AS SELECT city FROM STREAM(orders) WHERE id < 2;
+CREATE OR REFRESH STREAMING TABLE silver.shuffled (CONSTRAINT even EXPECT (id % 2 = 0) ON VIOLATION QUARANTINE)
+AS SELECT n.*, o.city AS known FROM STREAM(nondet) n LEFT JOIN cities o ON o.city = 'c' || n.id;`, "nondet.*")
+	p.conf["nondet.key"] = "id"
+	for i := range 6 {
+		p.write(fmt.Sprintf("landing/%d.json", i), fmt.Sprintf("{\"id\":%d,\"city\":\"c%d\"}\n{\"id\":%d,\"city\":\"x\"}\n", 10*i, 10*i, 10*i+1))
+	}
+	run := func(threads int) {
+		t.Helper()
+		p.threads, p.taskBytes = threads, 1
+		p.completed(RunOptions{})
+	}
+	run(1)
+	lake := filepath.Join(p.dir, "lake")
+	tables := []string{"dev/bronze/orders", "dev/bronze/cities", "dev/silver/shuffled", "dev/silver/shuffled_quarantine"}
+	files := map[string]map[string]string{}
+	for _, table := range tables {
+		files[table] = dataFiles(t, filepath.Join(lake, table))
+		if n := len(files[table]); n < 2 {
+			t.Errorf("%s has %d files, not one a task", table, n)
+		}
+	}
+	undo := []string{"dev/silver/shuffled", "dev/silver/shuffled_quarantine", "_weir/test/checkpoints/dev.silver.shuffled/shuffled/0/commits"}
+	for _, gone := range undo {
+		if err := os.RemoveAll(filepath.Join(lake, gone)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run(8)
+	for _, table := range tables {
+		again := dataFiles(t, filepath.Join(lake, table))
+		if !maps.Equal(files[table], again) {
+			t.Errorf("the %d files of %s are %d others", len(files[table]), table, len(again))
+		}
 	}
 }

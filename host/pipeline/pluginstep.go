@@ -24,7 +24,7 @@ type pluginStep struct {
 	module   *module
 	function *abi.Function
 	sides    []batchInput // by input number; nil for the stream
-	log      func(t *stream.Task, module, function string, level abi.LogLevel, message string)
+	log      functionLog
 	alloc    memory.Allocator
 }
 
@@ -72,7 +72,7 @@ func (s *pluginStep) Run(ctx context.Context, t *stream.Task, in array.RecordRea
 		Inputs:   make([]array.RecordReader, len(s.sides)),
 		OnMetric: t.Metric,
 		OnLog: func(level abi.LogLevel, message string) {
-			s.log(t, s.module.name, s.function.Name, level, message)
+			s.log(t, s.module.name+"."+s.function.Name, level, message)
 		},
 		Mem: s.alloc,
 	}

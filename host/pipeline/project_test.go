@@ -20,6 +20,9 @@ type project struct {
 	dir  string
 	conf map[string]string
 	mem  *memory.CheckedAllocator
+
+	threads   int
+	taskBytes int64
 }
 
 // newProject makes a folder with a spec; lines are added to it.
@@ -51,7 +54,7 @@ func (p *project) tryOpen() (*Pipeline, error) {
 	if err != nil {
 		return nil, err
 	}
-	return Open(p.t.Context(), spec, Options{CacheDir: cacheDir(), Alloc: p.mem})
+	return Open(p.t.Context(), spec, Options{CacheDir: cacheDir(), Alloc: p.mem, Threads: p.threads, taskBytes: p.taskBytes})
 }
 
 // open opens the pipeline until the test ends.

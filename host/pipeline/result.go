@@ -60,7 +60,11 @@ type Metrics struct {
 	RowErrors   int64 `json:"row_errors"`
 	Rescued     int64 `json:"rescued"`
 	Malformed   int64 `json:"malformed"`
-	Retries     int64 `json:"retries"`
+	// DroppedMalformed are malformed records left out under DROPMALFORMED,
+	// LostValues values without a column and without a rescued data column.
+	DroppedMalformed int64 `json:"dropped_malformed,omitempty"`
+	LostValues       int64 `json:"lost_values,omitempty"`
+	Retries          int64 `json:"retries"`
 	// User holds the figures that functions add up.
 	User map[string]float64 `json:"user,omitempty"`
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/weir-data/weir/host/fault"
 	"github.com/weir-data/weir/host/storage"
+	"github.com/weir-data/weir/host/stream"
 )
 
 // maxConcurrentFlows bounds the flows that run at once, as Spark does.
@@ -71,10 +72,10 @@ func (p *Pipeline) newUpdate(ctx context.Context, chosen *selection, opt RunOpti
 		}
 	}
 	u := &update{
-		p: p, opt: opt, chosen: chosen,
+		p: p, opt: opt, chosen: chosen, slots: stream.NewSlots(p.tasksAtOnce()), lines: map[string]*lineCount{},
 		result: &Result{
 			Pipeline: p.spec.Name, PipelineID: identity.PipelineID, UpdateID: uuid.NewString(),
-			State: Running, Started: p.now(), Warnings: p.warnings(),
+			State: Running, Started: p.now(),
 		},
 	}
 	if err := u.intend(ctx); err != nil {
@@ -87,10 +88,14 @@ func (p *Pipeline) newUpdate(ctx context.Context, chosen *selection, opt RunOpti
 func (p *Pipeline) now() time.Time { return p.opts.Clock().UTC().Truncate(time.Microsecond) }
 
 // flowsAtOnce is how many flows run at the same time.
-func (p *Pipeline) flowsAtOnce() int {
+func (p *Pipeline) flowsAtOnce() int { return min(p.tasksAtOnce(), maxConcurrentFlows) }
+
+// tasksAtOnce is how many tasks of all flows run at the same time. Two when
+// there is but one processor: one may be waiting for its storage.
+func (p *Pipeline) tasksAtOnce() int {
 	n := p.opts.Threads
 	if n <= 0 {
 		n = runtime.GOMAXPROCS(0)
 	}
-	return min(max(n, 2), maxConcurrentFlows)
+	return max(n, 2)
 }

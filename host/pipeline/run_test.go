@@ -1,8 +1,11 @@
 package pipeline
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -11,7 +14,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weir-data/weir/host/delta"
 	"github.com/weir-data/weir/host/fault"
+	"github.com/weir-data/weir/host/relation"
 	"github.com/weir-data/weir/host/storage"
 )
 
@@ -571,5 +576,67 @@ func TestTheEventLogTellsTheUpdate(t *testing.T) {
 	rows, err := snapshot.LiveRows()
 	if err != nil || rows < 8 {
 		t.Errorf("%d events: %v", rows, err)
+	}
+	wantSchema(t, p, "dev.bronze.orders", "order_id string", "qty bigint", "_rescued_data string", "_tech_source_file string")
+}
+
+// eventsOf gives message, level and details of the events of one type, in order.
+func eventsOf(t *testing.T, p *project, event string) []map[string]any {
+	t.Helper()
+	pl := p.open()
+	snapshot, err := snapshotOf(t.Context(), pl.openTable(pl.folder("event_log")))
+	if err != nil || snapshot == nil {
+		t.Fatalf("no event log: %v", err)
+	}
+	r, err := snapshot.Scan(t.Context(), delta.ScanOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Release()
+	var out []map[string]any
+	for r.Next() {
+		for i := range int(r.RecordBatch().NumRows()) {
+			var row struct {
+				Message string `json:"message"`
+				Level   string `json:"level"`
+				Type    string `json:"event_type"`
+				Details string `json:"details"`
+				Seq     int64  `json:"sequence"`
+			}
+			if err := json.Unmarshal(relation.RowJSON(r.RecordBatch(), i), &row); err != nil {
+				t.Fatal(err)
+			}
+			if row.Type != event {
+				continue
+			}
+			details := map[string]map[string]any{}
+			if err := json.Unmarshal([]byte(row.Details), &details); err != nil {
+				t.Fatal(err)
+			}
+			found := map[string]any{"message": row.Message, "level": row.Level, "sequence": row.Seq}
+			maps.Copy(found, details[event])
+			out = append(out, found)
+		}
+	}
+	slices.SortFunc(out, func(a, b map[string]any) int { return cmp.Compare(a["sequence"].(int64), b["sequence"].(int64)) })
+	return out
+}
+
+// wantSchema compares what the last dataset_definition of a table says of its columns.
+func wantSchema(t *testing.T, p *project, table string, want ...string) {
+	t.Helper()
+	var got []string
+	for _, e := range eventsOf(t, p, "dataset_definition") {
+		if e["message"] != "dataset "+table {
+			continue
+		}
+		got = nil
+		columns, _ := e["schema"].([]any)
+		for _, c := range columns {
+			got = append(got, fmt.Sprintf("%s %s", c.(map[string]any)["name"], c.(map[string]any)["data_type"]))
+		}
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("the columns of %s are %q, want %q", table, got, want)
 	}
 }

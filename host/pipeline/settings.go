@@ -1,7 +1,7 @@
 package pipeline
 
 import (
-	"fmt"
+	"errors"
 	"maps"
 	"slices"
 	"strconv"
@@ -11,6 +11,7 @@ import (
 
 	"github.com/weir-data/weir/abi"
 	"github.com/weir-data/weir/host/fault"
+	"github.com/weir-data/weir/runtime/plugin"
 )
 
 // The configuration keys that the pipeline itself reads.
@@ -65,26 +66,36 @@ func readSettings(conf map[string]string, at func(key string, e *fault.Error) *f
 	return s, nil
 }
 
-// limitNames are the limits an operator can set on a module, as in the ABI.
-var limitNames = []string{"memory", "table_size", "time", "fuel", "output_bytes", "output_rows", "log_bytes", "open_queries", "open_inputs", "state_bytes", "module_bytes"}
-
-func readLimits(f *yamlFile, n ast.Node) (map[string]string, error) {
-	limits := map[string]string{}
+// readLimits reads limits of modules by their names in package plugin.
+func readLimits(f *yamlFile, n ast.Node) (plugin.Limits, error) {
+	settings := map[string]string{}
 	handlers := map[string]func(ast.Node) error{}
-	for _, name := range limitNames {
+	for _, name := range plugin.LimitNames() {
 		handlers[name] = func(n ast.Node) error {
-			switch v := n.(type) {
-			case *ast.IntegerNode:
-				limits[name] = fmt.Sprint(v.Value)
-				return nil
+			value := n.GetToken().Value
+			switch n.(type) {
+			case *ast.IntegerNode, *ast.FloatNode:
 			default:
-				text, err := f.requiredText(n, "limit "+name)
-				limits[name] = text
-				return err
+				var err error
+				if value, err = f.requiredText(n, "limit "+name); err != nil {
+					return err
+				}
 			}
+			if _, err := plugin.ParseLimits(map[string]string{name: value}); err != nil {
+				var e *plugin.Error
+				if errors.As(err, &e) {
+					return f.errAt(n, "%s", e.Message)
+				}
+				return f.errAt(n, "%v", err)
+			}
+			settings[name] = value
+			return nil
 		}
 	}
-	return limits, f.fields(n, "limits", handlers)
+	if err := f.fields(n, "limits", handlers); err != nil {
+		return plugin.Limits{}, err
+	}
+	return plugin.ParseLimits(settings)
 }
 
 // narrow gives the part of a configuration that the grants cover.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/weir-data/weir/host/catalog"
 	"github.com/weir-data/weir/host/fault"
+	"github.com/weir-data/weir/runtime/plugin"
 )
 
 // SpecNames are the names under which a spec file is searched.
@@ -40,6 +41,8 @@ type Spec struct {
 	Configuration map[string]string
 	Libraries     []Library
 	Plugins       []PluginRef
+	// Limits of every module, where its own say nothing else.
+	Limits plugin.Limits
 
 	// settings are the configuration keys that the pipeline itself reads.
 	settings settings
@@ -57,7 +60,7 @@ type PluginRef struct {
 	SHA256 string
 	// Conf lists the configuration keys, or `prefix.*`, that the module may read.
 	Conf   []string
-	Limits map[string]string
+	Limits plugin.Limits
 	Line   int
 }
 
@@ -186,6 +189,10 @@ func parseSpec(file string, text []byte, overrides map[string]string, env func(s
 		"configuration": func(n ast.Node) error { return s.readConfiguration(f, n, confNodes) },
 		"libraries": func(n ast.Node) error {
 			return f.list(n, "libraries", func(item ast.Node) error { return s.readLibrary(f, item) })
+		},
+		"limits": func(n ast.Node) (err error) {
+			s.Limits, err = readLimits(f, n)
+			return err
 		},
 		"plugins": func(n ast.Node) error {
 			return f.list(n, "plugins", func(item ast.Node) error { return s.readPlugin(f, item) })

@@ -6,8 +6,10 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/weir-data/weir/host/fault"
+	"github.com/weir-data/weir/runtime/plugin"
 )
 
 var testEnv = map[string]string{"DWH_CATALOG": "dwh_test", "EMPTY": ""}
@@ -33,9 +35,10 @@ libraries:
 plugins:
   - path: plugins/sap.wasm
     sha256: 9F86D081884C7D659A2FEAA0C55AD015A3BF4F1B2B0B822CD15D6C15B0F00A08
-    limits: {memory: 256MB, output_rows: 1000000}
+    limits: {memory: 256MB, output_rows: 1000000, fuel: 1e9}
     grants: {conf: [dwh.catalog, "sap.*"]}
   - path: /opt/other.wasm
+limits: {memory: 64MiB, time: 30s}
 `, map[string]string{"dwh.batch_id": "nightly"})
 	if err != nil {
 		t.Fatal(err)
@@ -60,8 +63,11 @@ plugins:
 		t.Errorf("libraries %s", got)
 	}
 	p := s.Plugins[0]
-	if p.SHA256 != strings.ToLower("9F86D081884C7D659A2FEAA0C55AD015A3BF4F1B2B0B822CD15D6C15B0F00A08") || p.Limits["memory"] != "256MB" || p.Limits["output_rows"] != "1000000" {
+	if p.SHA256 != strings.ToLower("9F86D081884C7D659A2FEAA0C55AD015A3BF4F1B2B0B822CD15D6C15B0F00A08") || p.Limits != (plugin.Limits{MemoryBytes: 256e6, OutputRows: 1e6, Fuel: 1e9}) {
 		t.Errorf("plugin %+v", p)
+	}
+	if s.Limits != (plugin.Limits{MemoryBytes: 64 << 20, GuestTime: 30 * time.Second}) {
+		t.Errorf("limits %+v", s.Limits)
 	}
 	if got := narrow(map[string]string{"dwh.catalog": "a", "dwh.landing": "b", "sap.max_rate_age": "c", "sapx": "d"}, p.Conf); len(got) != 2 || got["dwh.catalog"] != "a" || got["sap.max_rate_age"] != "c" {
 		t.Errorf("the grant gives %v", got)
@@ -116,6 +122,10 @@ func TestSpecRefusals(t *testing.T) {
 		"plugin without path":          {head + "plugins:\n  - sha256: " + strings.Repeat("a", 64) + "\n", "INVALID_SPEC", "line 4", "needs a path"},
 		"plugin pin":                   {head + "plugins:\n  - path: a.wasm\n    sha256: abc\n", "INVALID_SPEC", "line 5", "64 hexadecimal"},
 		"plugin unknown limit":         {head + "plugins:\n  - path: a.wasm\n    limits: {memroy: 1MB}\n", "INVALID_SPEC", "line 5", `Did you mean "memory"?`},
+		"plugin limit without unit":    {head + "plugins:\n  - path: a.wasm\n    limits:\n      time: 30\n", "INVALID_SPEC", "line 6", "as in 90s"},
+		"plugin limit out of range":    {head + "plugins:\n  - path: a.wasm\n    limits: {memory: 1}\n", "INVALID_SPEC", "line 5", "between 64KiB and 4GiB"},
+		"unknown limit of all modules": {head + "limits: {tiem: 1s}\n", "INVALID_SPEC", "line 3", `Did you mean "time"?`},
+		"limits as text":               {head + "limits: none\n", "INVALID_SPEC", "line 3", "must be a mapping"},
 		"plugin unknown grant":         {head + "plugins:\n  - path: a.wasm\n    grants: {network: [x]}\n", "INVALID_SPEC", "line 5", `no field "network"`},
 		"plugin grant of everything":   {head + "plugins:\n  - path: a.wasm\n    grants: {conf: ['*']}\n", "INVALID_SPEC", "line 5", "neither a key nor prefix.*"},
 		"plugin grant is not a list":   {head + "plugins:\n  - path: a.wasm\n    grants: {conf: a}\n", "INVALID_SPEC", "line 5", "must be a list"},

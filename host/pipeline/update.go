@@ -20,9 +20,11 @@ type update struct {
 	chosen *selection
 	log    *events.Log
 	intent *refreshIntent // the full refreshes that are not begun
+	slots  stream.Slots   // where the tasks of all flows run
 
-	mu     sync.Mutex // guards result.Flows' entries and intent while flows run, and the observer
+	mu     sync.Mutex // guards what follows and intent while flows run, and the observer
 	result *Result
+	lines  map[string]*lineCount // what functions logged, by dataset
 }
 
 // run takes every chosen flow through its source, each as soon as those it
@@ -62,6 +64,7 @@ func (u *update) run(ctx context.Context) *Result {
 				}
 			}
 			if failed != nil {
+				u.defined(d, nil)
 				u.skip(at[d], failed)
 				return
 			}
@@ -127,9 +130,10 @@ func (u *update) runFlow(ctx context.Context, d *dataset, f *FlowResult) {
 	u.mu.Lock()
 	f.finish(d, got)
 	u.mu.Unlock()
+	u.warnOfInput(f)
+	u.defined(d, got.Columns)
 	switch {
 	case err == nil:
-		u.warnOfInput(f)
 		u.change(f, Completed, "completed", nil)
 	case ctx.Err() != nil:
 		u.change(f, Canceled, "canceled", u.placed(d, err))
@@ -151,7 +155,7 @@ func (u *update) stream(ctx context.Context, d *dataset, f *FlowResult) (_ strea
 			err = fault.New("INTERNAL_ERROR", "the flow panicked: %v\n%s", p, debug.Stack())
 		}
 	}()
-	c := u.p.chainOf(d, u.p.tableSchema)
+	c := u.p.chainOf(d, u.p.tableSchema, u.functionLine)
 	none := stream.Result{TargetVersion: -1}
 	flow := &stream.Flow{
 		Dataset: d.id, Name: d.flow.name, Pipeline: u.result.PipelineID, UpdateID: u.result.UpdateID,
@@ -164,7 +168,8 @@ func (u *update) stream(ctx context.Context, d *dataset, f *FlowResult) (_ strea
 		Checkpoint:  u.p.checkpoint(d),
 		FullRefresh: u.chosen.full[d],
 		MaxRetries:  u.p.spec.settings.maxFlowRetries,
-		Alloc:       u.p.opts.Alloc, Clock: u.p.opts.Clock,
+		Parallel:    u.p.tasksAtOnce(), Slots: u.slots, TaskBytes: u.p.opts.taskBytes,
+		Alloc: u.p.opts.Alloc, Clock: u.p.opts.Clock,
 	}
 	if d.quarantines() {
 		flow.Quarantine = u.p.quarantineOf(d)
@@ -202,7 +207,7 @@ func (f *FlowResult) finish(d *dataset, got stream.Result) {
 	f.Metrics = Metrics{
 		Batches: got.Batches, Files: m.InputFiles, RowsRead: m.InputRows, RowsWritten: m.OutputRows,
 		Dropped: m.DroppedRows, Quarantined: m.QuarantinedRows, Skipped: m.SkippedRows, RowErrors: m.RowErrors,
-		Rescued: m.RescuedRows, Malformed: m.MalformedRows, Retries: got.Retries, User: m.User,
+		Rescued: m.RescuedRows, Malformed: m.MalformedRows, DroppedMalformed: m.DroppedMalformed, LostValues: m.LostValues, Retries: got.Retries, User: m.User,
 	}
 	f.Expectations = nil
 	for i, r := range d.rules {
@@ -215,10 +220,21 @@ func (f *FlowResult) finish(d *dataset, got stream.Result) {
 	f.NewColumns = got.NewColumns
 }
 
-// warnOfInput tells of input that did not fit: it is kept, and somebody should look at it.
+// warnOfInput tells of input that did not fit, and what became of it: somebody
+// should look at it.
 func (u *update) warnOfInput(f *FlowResult) {
-	if f.Malformed > 0 {
+	switch {
+	case f.Malformed == 0:
+	case f.Rescued >= f.Malformed:
 		u.warn(f, fmt.Sprintf("records that could not be read: %d; their text is in the rescued data column under _corrupt_record", f.Malformed))
+	default:
+		u.warn(f, fmt.Sprintf("records that could not be read: %d", f.Malformed))
+	}
+	if f.DroppedMalformed > 0 {
+		u.warn(f, fmt.Sprintf("records that could not be read and are LEFT OUT, as mode DROPMALFORMED says: %d", f.DroppedMalformed))
+	}
+	if f.LostValues > 0 {
+		u.warn(f, fmt.Sprintf("values that have no column and are LOST: %d; set rescuedDataColumn to keep such values", f.LostValues))
 	}
 	if n := f.Rescued - f.Malformed; n > 0 {
 		u.warn(f, fmt.Sprintf("rows with values that did not fit their columns: %d; the values are in the rescued data column", n))
