@@ -14,7 +14,8 @@
 //     in wasi.go; there is no other way out of the sandbox.
 //   - The same inputs, context, configuration and seed give the same output.
 //     The clocks and the random source are in determinism.go.
-//   - An instance belongs to one call. It is closed after it, whatever happened.
+//   - An instance belongs to one call, and to later calls of the same function
+//     only where the function declared reuse. After a failure it is always closed.
 //   - Bytes of a guest become arrays through runtime/wire only. A fault the
 //     host finds ends the call at once, by a panic that unwinds the guest; no
 //     panic leaves the package, and no error becomes an end of stream.
@@ -23,6 +24,6 @@
 //
 // Bounds stand in limits.go; docs/sandbox.md says what they hold and what not. Modules
 // are rewritten by runtime/meter to count what they run; allowance.go answers them.
-// Functions of other kinds than map, queries and command modules are refused
-// by name.
+// Functions of other kinds than map and stateful, queries and command modules
+// are refused by name.
 package plugin

@@ -27,6 +27,9 @@ type Options struct {
 	// MemoryBudget is what the linear memories of all instances may take
 	// together. Default 4 GiB: 16 instances that use all a module may by default.
 	MemoryBudget int64
+	// IdleBytes is what of that instances may keep between calls of functions that
+	// declared reuse; the ones used longest ago go first. Default 512 MiB.
+	IdleBytes int64
 	// Compilers is how many modules may be compiled at the same time, since
 	// nothing can stop a compiler. Default 1.
 	Compilers int
@@ -43,6 +46,7 @@ type Engine struct {
 	meter     Meter
 	memory    budget
 	compilers chan struct{}
+	idle      idle
 	disk      *cache.Cache // nil without a directory
 
 	mu    sync.Mutex
@@ -76,6 +80,10 @@ func NewEngine(_ context.Context, opt Options) (*Engine, error) {
 	if e.memory.limit = opt.MemoryBudget; e.memory.limit <= 0 {
 		e.memory.limit = 4 << 30
 	}
+	if e.idle.most = opt.IdleBytes; e.idle.most <= 0 {
+		e.idle.most = 512 << 20
+	}
+	e.memory.relieve = e.idle.relieve
 	e.compilers = make(chan struct{}, max(1, opt.Compilers))
 	if opt.CacheDir != "" {
 		var err error
@@ -91,6 +99,7 @@ func NewEngine(_ context.Context, opt Options) (*Engine, error) {
 
 // Close releases the code of all modules. No call may run.
 func (e *Engine) Close(ctx context.Context) error {
+	e.idle.purge(nil)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	var first error
@@ -103,7 +112,8 @@ func (e *Engine) Close(ctx context.Context) error {
 	return first
 }
 
-// MemoryInUse is the linear memory of all instances there are, in bytes.
+// MemoryInUse is the linear memory of all instances there are, in bytes, those
+// that are kept between calls included.
 func (e *Engine) MemoryInUse() int64 { return e.memory.used.Load() }
 
 // meterOf gives what rewrites a module of these limits.

@@ -23,8 +23,8 @@ var weirImports = []hostFunc{
 	{"result_write", "ii", "i", resultWrite},
 	{"metric_add", "iid", "", metricAdd},
 	{"row_error", "ilii", "", rowError},
-	{"state_read", "ii", "i", noState},
-	{"state_write", "ii", "i", noState},
+	{"state_read", "ii", "i", stateRead},
+	{"state_write", "ii", "i", stateWrite},
 	{"last_error", "ii", "i", func(in *instance, m api.Module, s []uint64) {
 		s[0] = in.give(m, "last_error", []byte(in.lastError), s[0], s[1])
 	}},
@@ -185,8 +185,4 @@ func rowError(in *instance, m api.Module, s []uint64) {
 	if err := in.call.rowError(int(number), row, text); err != nil {
 		in.stop(err)
 	}
-}
-
-func noState(in *instance, _ api.Module, s []uint64) {
-	s[0] = in.refuse("[" + CodeNotSupported + "] only functions of kind stateful have state")
 }

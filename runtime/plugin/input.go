@@ -21,9 +21,11 @@ type input struct {
 	size    int64 // of the current message; 0 is none
 	schema  bool  // the Schema message was given
 	isBatch bool  // the current message is a batch
-	ended   bool
-	closed  bool
-	err     error // of the source
+	// unchanged says that the instance has read this very input in an earlier call.
+	unchanged bool
+	ended     bool
+	closed    bool
+	err       error // of the source
 
 	rec     arrow.RecordBatch
 	at      int64 // rows of rec given so far
@@ -40,6 +42,9 @@ type input struct {
 	room      *int64 // bytes of messages that the inputs of a call may keep
 }
 
+// unchangedInput is what input_next gives for an input that is unchanged.
+const unchangedInput = -2
+
 // next moves to the next message and gives its size, 0 at the end.
 func (i *input) next() (int64, error) {
 	i.size = 0
@@ -48,6 +53,9 @@ func (i *input) next() (int64, error) {
 		return 0, i.err
 	case i.closed || i.ended:
 		return 0, nil
+	case i.unchanged && !i.schema:
+		i.ended = true
+		return unchangedInput, nil
 	case !i.schema:
 		i.schema, i.isBatch = true, false
 		i.size = int64(len(i.encoder.Schema()))
@@ -154,5 +162,5 @@ func (i *input) forget() {
 func (i *input) rewind() {
 	i.drop()
 	i.size, i.schema, i.isBatch, i.closed, i.rows, i.replaying = 0, false, false, false, 0, 0
-	i.ended = false
+	i.ended, i.unchanged = false, false
 }

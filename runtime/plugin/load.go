@@ -39,6 +39,7 @@ type Module struct {
 	mu      sync.Mutex
 	schemas map[string]*arrow.Schema // learned outputs, by function and input schemas
 	closed  bool
+	gone    bool // under the lock of engine.idle
 }
 
 // Load checks a module and reads its manifest. What it needs compiled it
@@ -83,6 +84,7 @@ func (m *Module) Close(ctx context.Context) error {
 		return nil
 	}
 	m.closed = true
+	m.unit.engine.idle.purge(m)
 	return m.unit.release(ctx)
 }
 

@@ -3,6 +3,7 @@ package plugin
 import (
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 	"sync/atomic"
 
@@ -37,11 +38,23 @@ type Call struct {
 	Carry []string
 	// OnUsage hears what the call took when it is over, also when it failed.
 	OnUsage func(Usage)
+	// Versions says of each input which version of a table it is, for functions
+	// that declared reuse: an instance that has read the same version of a batch input before is
+	// told so, and keeps what it made of it. "" is a version unlike any other. nil: the call
+	// runs in a fresh instance whatever the function declared.
+	Versions []string
+	// State is what the last committed micro-batch of a stateful function left;
+	// nil at the first.
+	State []byte
+	// OnState hears the new state of a stateful function when the call succeeded, if it
+	// wrote one; it is to be committed with the output. The bytes are the listener's.
+	OnState func(state []byte) error
 	// Mem is where the output's memory comes from; nil is Arrow's default.
 	Mem memory.Allocator
 }
 
-// Map runs a function of kind map. The guest runs inside the reader's Next,
+// Map runs a function of kind map or stateful. Calls of one stateful function
+// follow one another, each with the state of the one before; the rows of a micro-batch are one call. The guest runs inside the reader's Next,
 // on the caller's goroutine's behalf, and batches arrive as it writes them. The
 // reader's error is nil only when the guest finished and all its output was
 // sound; until then nothing read counts. Releasing the reader early ends the
@@ -66,6 +79,12 @@ func (m *Module) open(ctx context.Context, call Call) (*reader, error) {
 	sig, err := m.sign(call.Function, schemas, call.Carry)
 	if err != nil {
 		return nil, err
+	}
+	if call.Versions != nil && len(call.Versions) != len(call.Inputs) {
+		return nil, errorf(CodeInternal, "%d versions for %d inputs", len(call.Versions), len(call.Inputs))
+	}
+	if n := int64(len(call.State)); n > m.limits.StateBytes {
+		return nil, overLimit("state_bytes", m.limits.StateBytes, fmt.Sprintf("the state of %d bytes", n))
 	}
 	if sig.guest == nil {
 		if sig.guest, err = m.learn(ctx, sig, schemas); err != nil {

@@ -10,14 +10,17 @@ import (
 // budget is what the linear memories of all instances of an engine may take
 // together.
 type budget struct {
-	limit int64
-	used  atomic.Int64
+	limit   int64
+	used    atomic.Int64
+	relieve func() bool // gives up something that is only kept; nil where there is nothing
 }
 
 func (b *budget) take(n int64) bool {
-	if b.used.Add(n) > b.limit {
+	for b.used.Add(n) > b.limit {
 		b.used.Add(-n)
-		return false
+		if b.relieve == nil || !b.relieve() {
+			return false
+		}
 	}
 	return true
 }

@@ -37,6 +37,10 @@ type run struct {
 	empty      int64 // output batches without rows
 	memory     int64 // of the last instance
 
+	known        []string // versions of the inputs that the instance had read before
+	state        []byte   // the new one of a stateful function
+	stateWritten bool
+
 	allowance *allowance // of both attempts together
 
 	started bool // something went out that cannot be taken back
@@ -46,7 +50,7 @@ type run struct {
 // errReleased ends a guest whose reader was released before its end.
 var errReleased = errors.New("the reader was released")
 
-// execute runs the call in a fresh instance, and once more with halved
+// execute runs the call in an instance, and once more, in a fresh one, with halved
 // batches when the guest ran out of memory before anything went out.
 func (r *run) execute(ctx context.Context) (err error) {
 	defer func() {
@@ -61,14 +65,14 @@ func (r *run) execute(ctx context.Context) (err error) {
 	if r.call.OnUsage != nil {
 		defer func() { r.call.OnUsage(r.usage()) }()
 	}
-	again, err := r.attempt(ctx)
+	again, err := r.attempt(ctx, true)
 	if err == nil || !again || r.started || !r.halve() {
 		return err
 	}
 	if r.call.OnLog != nil {
 		r.call.OnLog(abi.LogWarn, fmt.Sprintf("the guest ran out of memory; the call runs again with at most %d rows a batch", r.inputs[0].maxRows))
 	}
-	_, err = r.attempt(ctx)
+	_, err = r.attempt(ctx, false)
 	return err
 }
 
@@ -92,6 +96,7 @@ func (r *run) halve() bool {
 		r.aligned.release()
 	}
 	r.metrics = metrics{}
+	r.state, r.stateWritten = nil, false
 	r.bytes, r.rows, r.empty = 0, 0, 0
 	return true
 }
@@ -102,18 +107,24 @@ func (r *run) usage() Usage {
 	return Usage{GuestTime: a.guestTime, HostTime: a.hostTime, Fuel: a.usedFuel, Memory: r.memory, Bytes: r.bytes, Rows: r.rows}
 }
 
-// attempt runs the call in a fresh instance. A failed one may be made again
+// attempt runs the call in an instance, a fresh one unless the function
+// declared reuse. A failed one may be made again
 // when the guest itself failed with its memory used up; a limit is a limit.
-func (r *run) attempt(ctx context.Context) (again bool, err error) {
+func (r *run) attempt(ctx context.Context, first bool) (again bool, err error) {
 	if err := ctx.Err(); err != nil {
 		return false, err
 	}
-	in, err := r.module.unit.instantiate(ctx, r.module.conf, r.limits)
+	in, err := r.instance(ctx, first)
 	if err != nil {
 		return false, err
 	}
-	defer in.close()
-	defer func() { r.memory = int64(in.linear.size) }()
+	keep := false
+	defer func() {
+		r.memory = int64(in.linear.size)
+		if !keep || !r.keep(in) {
+			in.close()
+		}
+	}()
 	in.call = r
 	in.use(r.allowance)
 	in.clock.set(r.call.Context.BatchTimestamp)
@@ -129,7 +140,11 @@ func (r *run) attempt(ctx context.Context) (again bool, err error) {
 	if err != nil {
 		return in.fault == nil && in.linear.exhausted() && !in.overflowed(), err
 	}
-	return false, r.finish()
+	if err := r.finish(); err != nil {
+		return false, err
+	}
+	keep = true
+	return false, nil
 }
 
 // finish checks what only the end can show.
@@ -142,6 +157,11 @@ func (r *run) finish() error {
 	}
 	if r.guest == nil && r.decoder.Schema() == nil {
 		return errorf(CodeOutputInvalid, "it wrote no schema, and its manifest declares no output")
+	}
+	if r.stateWritten && r.call.OnState != nil {
+		if err := r.call.OnState(r.state); err != nil {
+			return err
+		}
 	}
 	r.metrics.tell(r.call.OnMetric)
 	return nil

@@ -94,8 +94,8 @@ func (m *Module) sign(function string, inputs []*arrow.Schema, carry []string) (
 	if !ok {
 		return nil, errorf(CodeNoFunction, "the module has no function of that name")
 	}
-	if f.Kind != abi.KindMap {
-		return nil, errorf(CodeNotSupported, "functions of kind %s do not run in this version; only %s does", f.Kind, abi.KindMap)
+	if f.Kind != abi.KindMap && f.Kind != abi.KindStateful {
+		return nil, errorf(CodeNotSupported, "functions of kind %s do not run in this version; only %s and %s do", f.Kind, abi.KindMap, abi.KindStateful)
 	}
 	if f.Outputs != nil {
 		return nil, errorf(CodeNotSupported, "functions with several outputs do not run in this version")
