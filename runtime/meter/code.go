@@ -28,7 +28,7 @@ type body struct {
 	exit    int    // the most unpaid where the function is left
 	deepest int
 	loops   int
-	spiral  int // the depth of loops within loops
+	nested  int // the depth of loops within loops
 	blocks  int // basic blocks, about
 	calls   int
 	values  int // that blocks, branches and calls take along
@@ -110,6 +110,7 @@ func (w *rewriter) walk(b *body, function uint32, content []byte) *Error {
 	w.report.MaxBodyBytes = max(w.report.MaxBodyBytes, len(content))
 	w.report.MaxLocals = max(w.report.MaxLocals, int(b.locals))
 	w.report.MaxNesting = max(w.report.MaxNesting, b.deepest)
+	w.report.MaxLoopNesting = max(w.report.MaxLoopNesting, b.nested)
 	w.report.MaxFunctionTargets = max(w.report.MaxFunctionTargets, b.targets)
 	return nil
 }
@@ -356,7 +357,11 @@ func (w *rewriter) open(b *body, op byte, s signature, size int) {
 		f.carries = s.params
 		b.loops++
 		f.depth++
-		b.spiral = max(b.spiral, f.depth)
+		b.nested = max(b.nested, f.depth)
+		if int64(f.depth) > w.limits.LoopNesting {
+			b.r.fail(over("nested loops", uint64(f.depth), "LoopNesting", w.limits.LoopNesting))
+			return
+		}
 	}
 	b.frames = append(b.frames, f)
 	b.deepest = max(b.deepest, len(b.frames)-1)

@@ -22,10 +22,11 @@ type Report struct {
 	Charges      int    // places that subtract fuel
 	BulkCharges  int    // of these, ones whose amount depends on a length
 	MemoryPages  uint32 // the memory's maximum, as written; 0 without a memory
-	// The largest of the module, for setting limits.
+	// What the shape limits are compared with.
 	MaxBodyBytes       int
 	MaxLocals          int
 	MaxNesting         int
+	MaxLoopNesting     int
 	MaxFunctionTargets int
 	Targets            int
 	CompileWork        int64

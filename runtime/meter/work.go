@@ -24,7 +24,7 @@ func (w *rewriter) estimate(b *body, function uint32, size int) *Error {
 	charges := int64(len(b.points) + 1)
 	blocks := int64(b.blocks) + 3*charges
 	work := workFunction + workByte*int64(size) + workBlockPair*blocks*blocks +
-		(workLoopLocal*int64(b.loops)*int64(b.spiral+3)+workBlockLocal*blocks)*int64(b.locals) +
+		(workLoopLocal*int64(b.loops)*int64(b.nested+3)+workBlockLocal*blocks)*int64(b.locals) +
 		workTarget*int64(b.targets) + workValue*int64(b.values) + (int64(b.calls)+charges)*(workCall+workReload*int64(w.mutable))
 	w.report.CompileWork += work
 	if w.report.CompileWork > w.limits.CompileWork {
