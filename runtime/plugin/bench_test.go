@@ -91,3 +91,31 @@ func BenchmarkCall(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkKeptCall is a whole call over one row in an instance that ran before.
+func BenchmarkKeptCall(b *testing.B) {
+	m := load(b, newEngine(b, Options{}), guest(reuseOneManifest, append([]string{"input_close"}, echoImports...), echo(nil)), nil)
+	schema := schemaOf(b, "id BIGINT, v BIGINT")
+	rec := recordOf(b, memory.DefaultAllocator, schema, []byte(`[{"id": 1, "v": 2}]`))
+	defer rec.Release()
+	empty, err := array.NewRecordReader(schema, nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer empty.Release()
+	b.ReportAllocs()
+	for b.Loop() {
+		r, err := m.Map(context.Background(), Call{Function: "f", Versions: []string{""}, Inputs: []array.RecordReader{&endless{empty, rec, 1}}})
+		if err != nil {
+			b.Fatal(err)
+		}
+		for r.Next() {
+		}
+		if r.Err() != nil {
+			b.Fatal(r.Err())
+		}
+		r.Release()
+	}
+}
+
+const reuseOneManifest = `{"abi": 1, "module": "m", "functions": [{"name": "f", "kind": "map", "reuse": true, "inputs": [{"dataset": "a", "mode": "stream"}], "output": [{"name": "id", "type": "bigint"}, {"name": "v", "type": "bigint"}]}]}`
