@@ -34,31 +34,45 @@ type Owner struct {
 
 func ownerPath(name Name) string { return "_weir/_catalog/" + name.Path() + ".json" }
 
-// Claim makes the pipeline the table's owner. Claiming again is no error;
-// claiming what another pipeline owns is [TABLE_OWNED_BY_ANOTHER_PIPELINE].
+// Claim makes the pipeline the table's owner. Claiming again is no error and
+// writes nothing; claiming what another pipeline owns is
+// [TABLE_OWNED_BY_ANOTHER_PIPELINE].
 func (c *Catalog) Claim(ctx context.Context, name Name, pipelineID string) error {
-	record, err := encode(Owner{Format: 1, Table: name.String(), PipelineID: pipelineID, Claimed: c.now()})
+	owner, owned, err := c.Owner(ctx, name)
+	if err == nil && !owned {
+		owner, err = c.claim(ctx, name, pipelineID)
+	}
 	if err != nil {
-		return err
+		return fault.Place(err, "CATALOG_UNAVAILABLE", fault.Where{Dataset: name.String()})
 	}
-	err = c.store.PutIfAbsent(ctx, ownerPath(name), record)
-	if err == nil {
-		return nil
-	}
-	if !errors.Is(err, storage.ErrExist) {
-		return fault.Wrap(err, "CATALOG_UNAVAILABLE", "cannot claim the table").At(fault.Where{Dataset: name.String()})
-	}
-	// The one that is there may be our own, also from a put whose answer was lost.
-	owner, ok, err := c.Owner(ctx, name)
-	if err != nil {
-		return err
-	}
-	if !ok || owner.PipelineID == pipelineID {
+	if owner.PipelineID == pipelineID {
 		return nil
 	}
 	return fault.New("TABLE_OWNED_BY_ANOTHER_PIPELINE", "the table belongs to pipeline %s since %s", owner.PipelineID, owner.Claimed.Format(time.RFC3339)).
 		WithHint("A table has one owner: rename the dataset here, or remove %s once the other pipeline is gone", ownerPath(name)).
 		At(fault.Where{Dataset: name.String()})
+}
+
+// claim records the pipeline as the owner and gives whoever is it then: another
+// one may have been faster, and a put whose answer was lost may be our own.
+func (c *Catalog) claim(ctx context.Context, name Name, pipelineID string) (Owner, error) {
+	mine := Owner{Format: 1, Table: name.String(), PipelineID: pipelineID, Claimed: c.now()}
+	record, err := encode(mine)
+	if err != nil {
+		return Owner{}, err
+	}
+	err = c.store.PutIfAbsent(ctx, ownerPath(name), record)
+	if err == nil {
+		return mine, nil
+	}
+	if !errors.Is(err, storage.ErrExist) {
+		return Owner{}, fault.Wrap(err, "CATALOG_UNAVAILABLE", "cannot claim the table")
+	}
+	owner, owned, err := c.Owner(ctx, name)
+	if err == nil && !owned {
+		err = fault.New("CATALOG_UNAVAILABLE", "the record of the owner vanished while it was read").Retryable()
+	}
+	return owner, err
 }
 
 // Owner tells who owns a table, and false when nobody does.

@@ -124,7 +124,12 @@ func TestAClaimWhoseAnswerWasLostIsOurs(t *testing.T) {
 	if err := c.Claim(ctx, name, "p"); err == nil {
 		t.Fatal("the fault did not come")
 	}
+	// The record is found, and nothing more is written.
+	twin.Add(faultstore.Rule{Op: faultstore.OpPutIfAbsent, Effect: faultstore.Full()})
 	if err := c.Claim(ctx, name, "p"); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Claim(ctx, Name{"dev", "bronze", "new"}, "p"); !fault.Is(err, "CATALOG_UNAVAILABLE") {
 		t.Fatal(err)
 	}
 }
