@@ -26,9 +26,7 @@ func convert(c *weir.Call) error {
 	for in.Next() {
 		r := rowsOf(in.Batch(), rates, out.Column("net_amount_eur").Decimal128(eurPrecision, eurScale))
 		if !r.convertPlain() {
-			for i := range r.dst {
-				r.convert(i)
-			}
+			r.each(0, len(r.dst))
 		}
 		if err := out.Flush(); err != nil {
 			return err
@@ -86,7 +84,7 @@ func (r *rows) convert(i int) {
 		r.batch.RowError(i, why.code(), why.message(r.currencies.At(i), day))
 		return
 	}
-	value, ok := weir.Divide(amount, scale, rate.value, rate.scale, eurScale, weir.HalfAwayFromZero)
+	value, ok := weir.Divide(amount, scale, rate.value, int(rate.scale), eurScale, weir.HalfAwayFromZero)
 	if !ok || !value.Fits(eurPrecision) {
 		r.batch.RowError(i, "INVALID_AMOUNT", "the amount in euro does not fit decimal(18,2)")
 		return

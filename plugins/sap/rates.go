@@ -5,18 +5,23 @@ import "github.com/weir-data/weir/sdk/go"
 // rate is one ECB rate: units of the currency for one euro.
 type rate struct {
 	value weir.Decimal128
-	scale int
 	day   weir.Date
+	scale int16
 	state finding // found, or why this rate cannot be used
 }
 
 // series is the rates of one currency in the order of their days.
 type series struct {
 	rates []rate
-	// last[i] is the place in rates of the last rate up to day first+i. It is nil where the days lie
-	// too far apart for a table of all days.
+	// last[i] is the place in rates of the last rate up to day first+i. It is made when it is first
+	// asked for, and never where the days lie too far apart for a table of all days.
 	first weir.Date
 	last  []int32
+}
+
+// span is how many days there are from the first rate to the last.
+func (s *series) span() int64 {
+	return int64(s.rates[len(s.rates)-1].day) - int64(s.first) + 1
 }
 
 // maxDense is the most days a series' table has: a few hundred years.
@@ -30,10 +35,7 @@ type rateTable struct {
 	mask   uint64
 	count  int
 	series []series
-	// The same for currencies of three letters, as convertPlain looks them up: codes gives the place of
-	// the currency's calendar, by its letters. Calendar 0 is empty, calendar 1 euro's.
-	codes     []uint8
-	calendars []calendar
+	plain  *plainTable
 }
 
 type slot struct {
@@ -103,7 +105,10 @@ func (s *series) on(day weir.Date) *rate {
 		return nil
 	}
 	if s.last == nil {
-		return s.search(day)
+		if s.span() > maxDense {
+			return s.search(day)
+		}
+		s.spread()
 	}
 	if at := int(day - s.first); at < len(s.last) {
 		return &s.rates[s.last[at]]
@@ -135,7 +140,9 @@ func ratesOf(in *weir.Reader, maxAge int32) (*rateTable, error) {
 	t := &rateTable{maxAge: maxAge}
 	t.resize(64)
 	for in.Next() {
-		t.add(in.Batch())
+		if !t.addPlain(in.Batch()) {
+			t.add(in.Batch())
+		}
 	}
 	if err := in.Err(); err != nil {
 		return nil, err
@@ -143,78 +150,89 @@ func ratesOf(in *weir.Reader, maxAge int32) (*rateTable, error) {
 	for i := range t.series {
 		t.series[i].arrange()
 	}
-	t.lay()
+	t.plain = t.lay()
 	kept = t
 	return t, nil
-}
-
-// lay makes the calendars.
-func (t *rateTable) lay() {
-	t.codes = make([]uint8, 1<<15)
-	t.calendars = []calendar{{}, euroCalendar()}
-	euro, _ := letters(euroKey)
-	t.codes[euro] = 1
-	for _, s := range t.slots {
-		code, ok := letters(s.key)
-		if s.series == 0 || !ok || code == euro || len(t.calendars) > 255 {
-			continue
-		}
-		t.codes[code] = uint8(len(t.calendars))
-		t.calendars = append(t.calendars, t.series[s.series-1].calendar(t.maxAge))
-	}
-}
-
-// calendar lays the usable rates out by day, up to the last day on which the last one may be used.
-func (s *series) calendar(maxAge int32) calendar {
-	if s.last == nil {
-		return calendar{}
-	}
-	c := calendar{s.first, make([]uint64, len(s.last)+min(int(maxAge), maxDense))}
-	for i, r := range s.rates {
-		value, ok := r.value.Rescale(r.scale, plainScale, weir.Down)
-		if back, _ := value.Rescale(plainScale, r.scale, weir.Down); !ok || back != r.value || !value.IsInt64() || r.state != found {
-			continue
-		}
-		end := int64(len(c.rates))
-		if i+1 < len(s.rates) {
-			end = int64(s.rates[i+1].day) - int64(s.first)
-		}
-		start := int64(r.day) - int64(s.first)
-		for at := start; at < end && at <= start+int64(maxAge); at++ {
-			c.rates[at] = uint64(value.Int64())
-		}
-	}
-	return c
 }
 
 // add takes a batch of rates in any order. Rows without a rate, which is what the ECB's N/A becomes,
 // say nothing.
 func (t *rateTable) add(b *weir.Batch) {
 	days, currencies, values := daysOf(b.Column("rate_date")), b.Column("currency").String(), amountsOf(b.Column("rate"))
-	var current *series
+	var current int // place in series
 	var currentKey uint64
 	for i := range b.Len() {
+		if currencies.Null(i) || values.Null(i) {
+			continue
+		}
 		day, ok := days.at(i)
-		if !ok || currencies.Null(i) || values.Null(i) {
+		if !ok {
 			continue
 		}
 		key, ok := packed(currencies.Bytes(i))
 		if !ok {
 			continue
 		}
-		if current == nil || key != currentKey {
+		if key != currentKey {
 			current, currentKey = t.seriesOf(key), key
 		}
 		r := rate{day: day}
-		r.value, r.scale, ok = values.at(i)
+		var scale int
+		r.value, scale, ok = values.at(i)
+		r.scale = int16(scale)
 		if !ok || r.value.Sign() <= 0 {
 			r.state = invalidRate
 		}
-		current.rates = append(current.rates, r)
+		s := &t.series[current]
+		s.rates = append(s.rates, r)
 	}
 }
 
-func (t *rateTable) seriesOf(key uint64) *series {
+// addPlain is add for batches as they mostly come: decimals, dates and short texts without nulls.
+func (t *rateTable) addPlain(b *weir.Batch) bool {
+	days, currencies, values := daysOf(b.Column("rate_date")), b.Column("currency").String(), amountsOf(b.Column("rate"))
+	offsets, names, ok := currencies.Raw()
+	if !ok || !days.plain || !values.plain || days.dates.HasNulls() || values.values.HasNulls() || currencies.HasNulls() {
+		return false
+	}
+	n := b.Len()
+	dates, decimals, starts, ends := days.dates.Values()[:n], values.values.Values()[:n], offsets[:n], offsets[1:][:n]
+	for i := 0; i < n; {
+		// The rates of a currency mostly stand together.
+		name := names[starts[i]:ends[i]]
+		end := i + 1
+		for end < n && string(names[starts[end]:ends[end]]) == string(name) {
+			end++
+		}
+		key, ok := packed(name)
+		if !ok {
+			i = end
+			continue
+		}
+		s := &t.series[t.seriesOf(key)]
+		s.room(end - i)
+		for ; i < end; i++ {
+			r := rate{value: decimals[i], day: dates[i], scale: int16(values.scale)}
+			if r.value.Hi < 0 || r.value.Hi|int64(r.value.Lo) == 0 {
+				r.state = invalidRate
+			}
+			s.rates = append(s.rates, r)
+		}
+	}
+	return true
+}
+
+// room makes room for more rates: at least doubling, so that short runs do not copy again and again.
+func (s *series) room(more int) {
+	if n := len(s.rates); n+more > cap(s.rates) {
+		grown := make([]rate, n, max(2*cap(s.rates), n+more))
+		copy(grown, s.rates)
+		s.rates = grown
+	}
+}
+
+// seriesOf gives the place of a currency's series, made at need.
+func (t *rateTable) seriesOf(key uint64) int {
 	s := t.slot(key)
 	if s.series == 0 {
 		if 2*(t.count+1) > len(t.slots) {
@@ -225,7 +243,7 @@ func (t *rateTable) seriesOf(key uint64) *series {
 		t.series = append(t.series, series{})
 		*s = slot{key, int32(len(t.series))}
 	}
-	return &t.series[s.series-1]
+	return int(s.series - 1)
 }
 
 func (t *rateTable) resize(n int) {
@@ -238,30 +256,44 @@ func (t *rateTable) resize(n int) {
 	}
 }
 
-// arrange sorts the series and makes its table of days. Two rates for one day that are the same are
-// one; two that differ cannot be chosen between.
+// arrange sorts the series. Two rates for one day that are the same are one; two that differ cannot be
+// chosen between.
 func (s *series) arrange() {
-	sortByDay(s.rates)
-	merged := s.rates[:0]
-	for _, r := range s.rates {
-		if n := len(merged); n > 0 && merged[n-1].day == r.day {
-			merged[n-1].join(r)
-			continue
+	if !s.ascends() {
+		sortByDay(s.rates)
+		merged := s.rates[:0]
+		for _, r := range s.rates {
+			if n := len(merged); n > 0 && merged[n-1].day == r.day {
+				merged[n-1].join(r)
+				continue
+			}
+			merged = append(merged, r)
 		}
-		merged = append(merged, r)
+		s.rates = merged
 	}
-	s.rates, s.first = merged, merged[0].day
-	span := int64(merged[len(merged)-1].day) - int64(s.first) + 1
-	if span > maxDense {
-		return
+	s.first = s.rates[0].day
+}
+
+// ascends reports whether each rate is of a later day than the one before.
+func (s *series) ascends() bool {
+	for i := 1; i < len(s.rates); i++ {
+		if s.rates[i-1].day >= s.rates[i].day {
+			return false
+		}
 	}
+	return true
+}
+
+// spread makes the table of days.
+func (s *series) spread() {
+	span := s.span()
 	s.last = make([]int32, span)
-	for i := range merged {
+	for i := range s.rates {
 		end := span
-		if i+1 < len(merged) {
-			end = int64(merged[i+1].day - s.first)
+		if i+1 < len(s.rates) {
+			end = int64(s.rates[i+1].day - s.first)
 		}
-		for at := int64(merged[i].day - s.first); at < end; at++ {
+		for at := int64(s.rates[i].day - s.first); at < end; at++ {
 			s.last[at] = int32(i)
 		}
 	}
@@ -303,6 +335,6 @@ func same(a, b rate) bool {
 	if a.scale > b.scale {
 		a, b = b, a
 	}
-	up, ok := a.value.MulPow10(b.scale - a.scale)
+	up, ok := a.value.MulPow10(int(b.scale - a.scale))
 	return ok && up == b.value
 }
