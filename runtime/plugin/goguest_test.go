@@ -110,3 +110,36 @@ func TestHowAGoModuleFails(t *testing.T) {
 		})
 	}
 }
+
+// TestAGoModuleCarriesOverWhatItMay: state from micro-batch to micro-batch, and
+// a side input in a kept instance.
+func TestAGoModuleCarriesOverWhatItMay(t *testing.T) {
+	m := load(t, newEngine(t, Options{CacheDir: codeDir}), buildGo(t, "./testdata/go/keeping"), nil)
+	var state []byte
+	for _, c := range []struct{ batch, want string }{
+		{`[{"v": 1}, {"v": 2}]`, "total=1\ntotal=3\n"},
+		{`[]`, ""},
+		{`[{"v": 10}]`, "total=13\n"},
+	} {
+		got, err := mapRows(t, m, Call{Function: "total", State: state, OnState: func(s []byte) error { state = s; return nil }}, rows(t, checked(t), "v BIGINT", c.batch))
+		if err != nil || got != c.want {
+			t.Errorf("%q, %v; want %q", got, err, c.want)
+		}
+	}
+	if string(state) != "13" {
+		t.Errorf("the state is %q", state)
+	}
+	for i, c := range []struct{ version, label, want string }{
+		{"1", "one", "label=one read 1\n"},
+		{"1", "not read", "label=one read 1\n"},
+		{"2", "two", "label=two read 1\n"}, // a fresh instance
+		{"", "three", "label=three read 1\n"},
+	} {
+		mem := checked(t)
+		side := rows(t, mem, "k BIGINT, label STRING", `[{"k": 7, "label": "`+c.label+`"}]`)
+		got, err := mapRows(t, m, Call{Function: "lookup", Mem: mem, Versions: []string{"", c.version}, Inputs: []array.RecordReader{side}}, rows(t, mem, "v BIGINT", `[{"v": 7}]`))
+		if err != nil || got != c.want {
+			t.Errorf("%d: %q, %v; want %q", i, got, err, c.want)
+		}
+	}
+}

@@ -39,7 +39,7 @@ type input struct {
 	replaying int
 	keep      bool
 	lost      bool
-	room      *int64 // bytes of messages that the inputs of a call may keep
+	room      *int64 // bytes of batches that the inputs of a call may keep
 }
 
 // unchangedInput is what input_next gives for an input that is unchanged.
@@ -85,9 +85,6 @@ func (i *input) next() (int64, error) {
 	i.rows += n
 	i.largest = max(i.largest, n)
 	i.size, i.isBatch = size, true
-	if *i.room -= size; *i.room < 0 {
-		i.forget()
-	}
 	return size, nil
 }
 
@@ -112,12 +109,26 @@ func (i *input) advance() error {
 	}
 	i.rec = i.source.RecordBatch()
 	i.rec.Retain()
-	if i.keep {
+	if !i.keep {
+		return nil
+	}
+	if *i.room -= held(i.rec); *i.room < 0 {
+		i.forget()
+	} else {
 		i.rec.Retain()
 		i.replay = append(i.replay, i.rec)
 		i.replaying++
 	}
 	return nil
+}
+
+// held is the memory that a batch keeps from being freed.
+func held(rec arrow.RecordBatch) int64 {
+	size := uint64(0)
+	for _, c := range rec.Columns() {
+		size += c.Data().SizeInBytes()
+	}
+	return int64(size)
 }
 
 // read writes the current message to dst.

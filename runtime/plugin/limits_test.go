@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 )
 
@@ -188,6 +189,12 @@ func TestFuelIsTheSameEachTimeAndHasALimit(t *testing.T) {
 	setup.code["_initialize"] = loop(br0)
 	_, err := e.Load(context.Background(), setup.bytes(), Config{Name: "m", Limits: Limits{SetupFuel: 5000}})
 	wantError(t, err, CodeLimit, "setup_fuel = 5000")
+}
+
+func TestPlanningDoesNotWaitForAGuest(t *testing.T) {
+	m := load(t, newEngine(t, Options{Limits: Limits{SetupTime: 100 * time.Millisecond}}), guest(badManifest, echoImports, func(*asm) []byte { return cat(loop(br0), i32(0)) }), nil)
+	_, err := m.Schema(context.Background(), "silent", []*arrow.Schema{schemaOf(t, "id BIGINT")})
+	wantError(t, err, CodeLimit, "test.silent", "setup_time = 100ms")
 }
 
 func TestLimitsOfInputsAndRowErrors(t *testing.T) {

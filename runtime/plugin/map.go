@@ -281,6 +281,10 @@ func (m *Module) learn(ctx context.Context, sig *signature, inputs []*arrow.Sche
 		return nil, err
 	}
 	defer r.release()
+	r.allowance = setupAllowance(m.limits) // planning does not wait as long as a task may take
+	for _, i := range r.inputs {
+		i.allowance = r.allowance
+	}
 	r.emit = func(b arrow.RecordBatch) bool { b.Release(); return true }
 	if err := m.unit.compile(ctx); err != nil {
 		return nil, err

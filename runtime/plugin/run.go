@@ -58,7 +58,7 @@ func (r *run) execute(ctx context.Context) (err error) {
 			err = errorf(CodeInternal, "the call panicked: %v\n%s", p, debug.Stack())
 		}
 	}()
-	room := r.limits.MemoryBytes // a guest that reads more than that did not fail for the size of a batch
+	room := r.limits.MemoryBytes // of host memory; a guest that read more hardly failed for the size of a batch
 	for _, i := range r.inputs {
 		i.keep, i.room = true, &room
 	}
