@@ -57,9 +57,12 @@ func (t *rateTable) lay() *plainTable {
 func (s *series) fill(row []uint64, first int64, maxAge int32) {
 	for i := range s.rates {
 		r := &s.rates[i]
-		units, ok := r.plain()
-		if !ok {
-			continue
+		units := r.value.Lo
+		if r.state != found || r.scale != plainScale || r.value.Hi != 0 || int64(units) < 0 {
+			var ok bool
+			if units, ok = r.plain(); !ok {
+				continue
+			}
 		}
 		start := int64(r.day) - first
 		end := min(int64(len(row)), start+int64(maxAge)+1)

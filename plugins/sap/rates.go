@@ -201,6 +201,13 @@ func (t *rateTable) addPlain(b *weir.Batch) bool {
 		// The rates of a currency mostly stand together.
 		name := names[starts[i]:ends[i]]
 		end := i + 1
+		if len(name) == 3 {
+			four := [12]byte{name[0], name[1], name[2], name[0], name[1], name[2], name[0], name[1], name[2], name[0], name[1], name[2]}
+			for end+4 <= n && ends[end+3]-starts[end] == 12 && *(*[12]byte)(names[starts[end]:]) == four &&
+				(ends[end]-starts[end])^3|(ends[end+1]-starts[end])^6|(ends[end+2]-starts[end])^9 == 0 {
+				end += 4
+			}
+		}
 		for end < n && string(names[starts[end]:ends[end]]) == string(name) {
 			end++
 		}
@@ -210,24 +217,29 @@ func (t *rateTable) addPlain(b *weir.Batch) bool {
 			continue
 		}
 		s := &t.series[t.seriesOf(key)]
-		s.room(end - i)
-		for ; i < end; i++ {
-			r := rate{value: decimals[i], day: dates[i], scale: int16(values.scale)}
-			if r.value.Hi < 0 || r.value.Hi|int64(r.value.Lo) == 0 {
-				r.state = invalidRate
-			}
-			s.rates = append(s.rates, r)
-		}
+		s.add(decimals[i:end], dates[i:end], int16(values.scale))
+		i = end
 	}
 	return true
 }
 
-// room makes room for more rates: at least doubling, so that short runs do not copy again and again.
-func (s *series) room(more int) {
-	if n := len(s.rates); n+more > cap(s.rates) {
-		grown := make([]rate, n, max(2*cap(s.rates), n+more))
+// add takes rates. The room for them at least doubles, so that short runs do not copy again and again.
+func (s *series) add(values []weir.Decimal128, days []weir.Date, scale int16) {
+	n := len(s.rates)
+	if n+len(values) > cap(s.rates) {
+		grown := make([]rate, n, max(2*cap(s.rates), n+len(values)))
 		copy(grown, s.rates)
 		s.rates = grown
+	}
+	s.rates = s.rates[:n+len(values)]
+	to := s.rates[n:]
+	days, to = days[:len(values)], to[:len(values)]
+	for i, v := range values {
+		r := &to[i]
+		r.value, r.day, r.scale, r.state = v, days[i], scale, found
+		if v.Hi < 0 || v.Hi|int64(v.Lo) == 0 {
+			r.state = invalidRate
+		}
 	}
 }
 
