@@ -52,7 +52,12 @@ func (r *rewriter) bindFault(msg string) *fault.Error {
 	if kind == "Conversion Error" {
 		code = "CAST_INVALID_INPUT"
 	}
-	return fault.New(code, "%s", text).At(where)
+	text, candidates, found := strings.Cut(text, "; Candidate bindings: ")
+	err := fault.New(code, "%s", strings.TrimSuffix(text, "!")).At(where)
+	if found {
+		err = err.WithHint("There are, among others, %s", candidates)
+	}
+	return err
 }
 
 func (r *rewriter) placeOf(kind, name string) fault.Where {

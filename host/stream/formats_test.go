@@ -49,6 +49,10 @@ func TestFormatsAreAsDocumented(t *testing.T) {
 			}
 			continue
 		}
+		if name == "full-refresh" {
+			seen--
+			continue // host/pipeline's, which tests it
+		}
 		record := records[name]
 		if record == nil {
 			t.Errorf("example %s is of no record", name)
