@@ -71,8 +71,9 @@ func (g guest) close(ctx context.Context) error {
 	return errors.Join(g.Module.Close(ctx), g.engine.Close(ctx))
 }
 
-// call runs a function over batches to its end.
-func (g guest) call(ctx context.Context, function string, inputs ...batches) error {
+// call runs a function over batches to its end. With versions of its inputs, a
+// function that declared reuse runs in the instance that it ran in before.
+func (g guest) call(ctx context.Context, function string, versions []string, inputs ...batches) error {
 	readers := make([]array.RecordReader, len(inputs))
 	for i, in := range inputs {
 		r, err := in.reader()
@@ -82,7 +83,7 @@ func (g guest) call(ctx context.Context, function string, inputs ...batches) err
 		defer r.Release()
 		readers[i] = r
 	}
-	out, err := g.Map(ctx, plugin.Call{Function: function, Inputs: readers})
+	out, err := g.Map(ctx, plugin.Call{Function: function, Inputs: readers, Versions: versions})
 	if err != nil {
 		return err
 	}

@@ -15,7 +15,7 @@ func init() { weir.Module("bench", "1.0.0", pipeline) }
 func main() {}
 
 func pipeline() {
-	weir.TemporaryView("multiply", weir.ReadStream("a").Columns("v"), multiply, weir.Output(weir.Col("v", "bigint")))
+	weir.TemporaryView("multiply", weir.ReadStream("a").Columns("v"), multiply, weir.Output(weir.Col("v", "bigint")), weir.Reuse())
 	renames := make([]string, wideColumns-3)
 	for i := range renames {
 		renames[i] = "c" + strconv.Itoa(i) + " AS column_" + strconv.Itoa(i)
@@ -54,14 +54,4 @@ func wide(c *weir.Call) error {
 		}
 	}
 	return in.Err()
-}
-
-var one = []int64{7}
-
-// bare is P2's peer: the multiplication of one row, with no batch around it.
-//
-//go:wasmexport bare
-func bare(factor int64) int64 {
-	one[0] *= factor
-	return one[0]
 }
