@@ -112,6 +112,13 @@ var quotedValue = regexp.MustCompile(`'(?:[^']|'')*'`)
 // of rows are taken out: they do not belong into errors and logs.
 func runFault(msg string, w fault.Where) *fault.Error {
 	kind, text := splitMessage(msg)
+	if strings.EqualFold(kind, "INTERRUPT Error") {
+		// Nobody interrupted it: a row failed on one of DuckDB's threads, which
+		// stops the others, and in a streaming result DuckDB 1.5 may report the
+		// stop in place of the reason. The next attempt mostly gives the reason.
+		return fault.New("SQL_FAILED", "the query failed, and DuckDB does not say why").
+			WithHint("Run it again, which mostly tells").At(w).Retryable()
+	}
 	code := map[string]string{
 		"Conversion Error":    "CAST_INVALID_INPUT",
 		"Out of Range Error":  "ARITHMETIC_OVERFLOW",
