@@ -74,7 +74,7 @@ func main() {
 	dir := flag.String("dir", "build/bench", "the folder to work in")
 	flag.Float64Var(&s.scale, "scale", 1, "shrink or grow the work")
 	flag.IntVar(&s.repeats, "repeats", 3, "take the best of about that many runs of either side, in turn")
-	flag.StringVar(&s.profile, "profile", "", "a folder for CPU profiles (P1, P5)")
+	flag.StringVar(&s.profile, "profile", "", "a folder for CPU profiles (P1, P5, P6)")
 	flag.Parse()
 	if err := measure(*run, *out, *dir, s); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)

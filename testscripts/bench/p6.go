@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -26,6 +27,9 @@ func runP6(ctx context.Context, dir string, s settings) ([]figure, error) {
 		ours, theirs, err := race(s.repeats, side{p.forget, func() error { return p.run(ctx, int64(files)) }},
 			side{run: func() error { return readAll(landing, files) }})
 		if err != nil {
+			return nil, err
+		}
+		if err := s.profiled(fmt.Sprint("P6-", perTrigger), func() error { return errors.Join(p.forget(), p.run(ctx, int64(files))) }); err != nil {
 			return nil, err
 		}
 		out = append(out, figure{
