@@ -31,7 +31,7 @@ type Options struct {
 	// declared reuse; the ones used longest ago go first. Default 512 MiB.
 	IdleBytes int64
 	// Compilers is how many modules may be compiled at the same time, since
-	// nothing can stop a compiler. Default 1.
+	// nothing can stop a compiler. Default: half of the processors, at least 1.
 	Compilers int
 	// Meter rewrites modules before they are compiled. nil is runtime/meter, with
 	// each module's limits; another one that leaves loops uncounted takes
@@ -84,6 +84,9 @@ func NewEngine(_ context.Context, opt Options) (*Engine, error) {
 		e.idle.most = 512 << 20
 	}
 	e.memory.relieve = e.idle.relieve
+	if opt.Compilers <= 0 {
+		opt.Compilers = runtime.GOMAXPROCS(0) / 2
+	}
 	e.compilers = make(chan struct{}, max(1, opt.Compilers))
 	if opt.CacheDir != "" {
 		var err error

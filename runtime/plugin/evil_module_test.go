@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"strconv"
 	"testing"
 	"time"
 )
@@ -74,6 +75,20 @@ func TestEvilModules(t *testing.T) {
 			items(4, 1, []byte{0x70, 0, 0})(a)
 			items(9, 100_000, cat([]byte{0}, i32(0), end, leb(0)))(a)
 		}), CodeLimit, []string{"element_segments = "}},
+		"a hundred thousand exports": {edit(func(a *asm) {
+			for i := range 100_000 {
+				a.sections[7] = append(a.sections[7], cat(str(strconv.Itoa(i)), []byte{0}, leb(uint64(len(a.imports)))))
+			}
+		}), CodeLimit, []string{"exports = "}},
+		"two thousand imports": {edit(func(a *asm) {
+			for range 2000 {
+				a.weirImport("fd_write")
+			}
+		}), CodeLimit, []string{"imports = "}},
+		"a segment of two million entries": {edit(func(a *asm) {
+			items(4, 1, []byte{0x70, 0, 0})(a)
+			items(9, 1, cat([]byte{0}, i32(0), end, leb(2<<20), repeat(2<<20, []byte{0})))(a)
+		}), CodeLimit, []string{"elements = "}},
 		"a memory of 4 GiB":             {edit(func(a *asm) { a.pages, a.maxPages = 65536, 65536 }), CodeLimit, []string{"4294967296 bytes", "memory = 16777216"}},
 		"a start function that loops":   {edit(func(a *asm) { a.code["_initialize"], a.start = forever, "_initialize" }), CodeLimit, []string{"setup_time = 300ms"}},
 		"an _initialize that loops":     {edit(func(a *asm) { a.code["_initialize"] = forever }), CodeLimit, []string{"setup_time = 300ms"}},

@@ -12,6 +12,8 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
+
+	"github.com/weir-data/weir/abi"
 )
 
 func TestLimitsAreReadFromASpec(t *testing.T) {
@@ -207,6 +209,54 @@ func TestLimitsOfInputsAndRowErrors(t *testing.T) {
 	m = load(t, newEngine(t, Options{Limits: Limits{RowErrorBytes: 100}}), guest(badManifest, append([]string{"row_error"}, echoImports...), echo(rowErrorFor(0, long))), nil)
 	_, err = mapRows(t, m, Call{Function: "f", OnRowError: func(int, int64, string, string) error { return nil }}, numbered(t, checked(t), 1))
 	wantError(t, err, CodeLimit, "row_error_bytes = 100")
+}
+
+// TestBothAttemptsShareOneAllowance: a guest that runs out of memory is run
+// again once, and not with new fuel.
+func TestBothAttemptsShareOneAllowance(t *testing.T) {
+	wasm := guest(badManifest, append([]string{"log"}, echoImports...), echo(func(a *asm) []byte {
+		return cat(
+			i32(1), a.text("an attempt"), a.call("log"),
+			i32(0), set(3), loop(get(3), i32(1), add, tee(3), i32(100_000), ltS, []byte{0x0d, 0}),
+			i32(10_000), grow, drop, get(1), i32(900), ltS, eqz, when(unreachable)) // the batch, not the schema
+	}))
+	e := newEngine(t, Options{Limits: Limits{MemoryBytes: 32 << 20}})
+	run := func(fuel int64) (attempts int, used int64, err error) {
+		m, err := e.Load(context.Background(), wasm, Config{Name: "m", Limits: Limits{Fuel: fuel}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = m.Close(context.Background()) }()
+		_, err = mapRows(t, m, Call{Function: "f", OnUsage: func(u Usage) { used = u.Fuel }, OnLog: func(_ abi.LogLevel, s string) {
+			if s == "an attempt" {
+				attempts++
+			}
+		}}, numbered(t, checked(t), 200))
+		return attempts, used, err
+	}
+	attempts, used, err := run(0)
+	wantError(t, err, CodeTrap, "memory = 33554432")
+	if attempts != 4 { // schema and batch, twice
+		t.Errorf("%d messages were read", attempts)
+	}
+	_, _, err = run(used * 3 / 4)
+	wantError(t, err, CodeLimit, "fuel = ")
+}
+
+func FuzzParseLimits(f *testing.F) {
+	for _, v := range DefaultLimits().List() {
+		f.Add(v.Name, v.Text)
+	}
+	f.Fuzz(func(t *testing.T, name, text string) {
+		l, err := ParseLimits(map[string]string{name: text})
+		if err != nil {
+			return
+		}
+		d := limitNamed(name)
+		if v := *d.field(&l); v < d.least || v > d.most {
+			t.Errorf("%s = %q is read as %d", name, text, v)
+		}
+	})
 }
 
 func TestInstancesShareOneBudgetOfMemory(t *testing.T) {
