@@ -67,8 +67,8 @@ type DataQuality struct {
 	QuarantinedRecords int64         `json:"quarantined_records"`
 	RescuedRecords     int64         `json:"rescued_records"`
 	MalformedRecords   int64         `json:"malformed_records"`
-	DroppedMalformed   int64         `json:"dropped_malformed_records"`
-	LostValues         int64         `json:"lost_values"`
+	DroppedMalformed   int64         `json:"dropped_malformed_records,omitempty"`
+	LostValues         int64         `json:"lost_values,omitempty"`
 	Expectations       []Expectation `json:"expectations,omitempty"`
 }
 

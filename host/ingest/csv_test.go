@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/weir-data/weir/host/fault"
+	"github.com/weir-data/weir/host/relation"
 )
 
 func csvLoad(t *testing.T, text string, settings ...string) outcome {
@@ -13,7 +14,7 @@ func csvLoad(t *testing.T, text string, settings ...string) outcome {
 }
 
 func rescuedText(fields string) string {
-	return string(appendJSONString(nil, "{"+fields+`,"_file_path":"DIR/a.csv"}`))
+	return string(relation.AppendString(nil, "{"+fields+`,"_file_path":"DIR/a.csv"}`))
 }
 
 func TestCSVRecordsBecomeRows(t *testing.T) {
@@ -52,7 +53,7 @@ func TestCSVQuoting(t *testing.T) {
 				return
 			}
 			a, b, _ := strings.Cut(c.want, "|")
-			wantRows(t, got, `{"a":`+string(appendJSONString(nil, a))+`,"b":`+string(appendJSONString(nil, b))+`,"_rescued_data":null}`)
+			wantRows(t, got, `{"a":`+string(relation.AppendString(nil, a))+`,"b":`+string(relation.AppendString(nil, b))+`,"_rescued_data":null}`)
 		})
 	}
 }
@@ -127,7 +128,7 @@ func TestCSVValuesOfATypeOrRescued(t *testing.T) {
 			got := csvLoad(t, "v;w\n"+c.value+";1\n", "sep=;", "header=true", "schema=v "+c.dt+", w INT, _rescued_data STRING")
 			want, rescued := c.want, "null"
 			if want == "" {
-				want, rescued = "null", rescuedText(`"v":`+string(appendJSONString(nil, c.value)))
+				want, rescued = "null", rescuedText(`"v":`+string(relation.AppendString(nil, c.value)))
 			}
 			wantRows(t, got, `{"v":`+want+`,"w":1,"_rescued_data":`+rescued+`}`)
 		})

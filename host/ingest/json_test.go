@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/weir-data/weir/host/fault"
+	"github.com/weir-data/weir/host/relation"
 )
 
 // declare reads one JSON text with a declared schema that has a rescue column.
@@ -104,7 +105,7 @@ func TestJSONValuesOfATypeOrRescued(t *testing.T) {
 			got := declare(t, "v "+c.dt, `{"v":`+c.value+`}`)
 			rescued := "null"
 			if c.rescued != "" {
-				rescued = string(appendJSONString(nil, `{"v":`+c.rescued+`,"_file_path":"DIR/a.json"}`))
+				rescued = string(relation.AppendString(nil, `{"v":`+c.rescued+`,"_file_path":"DIR/a.json"}`))
 			}
 			wantRows(t, got, `{"v":`+c.want+`,"_rescued_data":`+rescued+`}`)
 			// A missing or null value is null, and nothing to rescue.
@@ -140,7 +141,7 @@ func TestRescuedDataIsOneFlatObject(t *testing.T) {
 			_, rescued, _ := strings.Cut(got.rows[0], `"_rescued_data":`)
 			want := "null}"
 			if c.want != "" {
-				want = string(appendJSONString(nil, c.want)) + "}"
+				want = string(relation.AppendString(nil, c.want)) + "}"
 			}
 			if rescued != want {
 				t.Fatalf("\n got %s\nwant %s", rescued, want)
@@ -195,10 +196,10 @@ func TestMalformedRecordsKeepTheirText(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			text := "{\"id\":1,\"l\":[1],\"s\":\"a\"}\n" + c.record + "\n{\"id\":3,\"l\":[3],\"s\":\"c\"}\n"
 			got := declare(t, "id INT, s STRING, l ARRAY<INT>", text)
-			corrupt := `{"_corrupt_record":` + string(appendJSONString(nil, c.record)) + `,"_file_path":"DIR/a.json"}`
+			corrupt := `{"_corrupt_record":` + string(relation.AppendString(nil, c.record)) + `,"_file_path":"DIR/a.json"}`
 			wantRows(t, got,
 				`{"id":1,"s":"a","l":[1],"_rescued_data":null}`,
-				`{"id":null,"s":null,"l":null,"_rescued_data":`+string(appendJSONString(nil, corrupt))+`}`,
+				`{"id":null,"s":null,"l":null,"_rescued_data":`+string(relation.AppendString(nil, corrupt))+`}`,
 				`{"id":3,"s":"c","l":[3],"_rescued_data":null}`)
 			if got.stats.Malformed != 1 || got.stats.Rescued != 1 || got.stats.Rows != 3 {
 				t.Fatalf("%+v", got.stats)
@@ -313,8 +314,8 @@ func TestMultiLineDocuments(t *testing.T) {
 					want = append(want, fmt.Sprintf(`{"a":%s,"b":%s,"_rescued_data":null}`, a, b))
 					continue
 				}
-				text := `{"_corrupt_record":` + string(appendJSONString(nil, w)) + `,"_file_path":"DIR/a.json"}`
-				want = append(want, `{"a":null,"b":null,"_rescued_data":`+string(appendJSONString(nil, text))+`}`)
+				text := `{"_corrupt_record":` + string(relation.AppendString(nil, w)) + `,"_file_path":"DIR/a.json"}`
+				want = append(want, `{"a":null,"b":null,"_rescued_data":`+string(relation.AppendString(nil, text))+`}`)
 			}
 			wantRows(t, got, want...)
 			if got.stats.Malformed != c.malformed {

@@ -1,8 +1,6 @@
 package ingest
 
-import (
-	"unicode/utf8"
-)
+import "github.com/weir-data/weir/host/relation"
 
 // rescue collects what a record has that no column can take, as the text of
 // the rescued data column: one flat JSON object of the fields, then _file_path.
@@ -24,7 +22,7 @@ const corruptKey = "_corrupt_record"
 // file starts the records of a file.
 func (r *rescue) file(path string) {
 	r.suffix = append(r.suffix[:0], `,"_file_path":`...)
-	r.suffix = appendJSONString(r.suffix, text([]byte(path)))
+	r.suffix = relation.AppendString(r.suffix, text([]byte(path)))
 	r.suffix = append(r.suffix, '}')
 }
 
@@ -39,62 +37,20 @@ func (r *rescue) name(name string) {
 	} else {
 		r.buf = append(r.buf, ',')
 	}
-	r.buf = appendJSONString(r.buf, name)
+	r.buf = relation.AppendString(r.buf, name)
 	r.buf = append(r.buf, ':')
 }
 
 // text adds a field with a string value.
 func (r *rescue) text(name string, v []byte) {
 	r.name(name)
-	r.buf = appendJSONString(r.buf, text(v))
+	r.buf = relation.AppendString(r.buf, text(v))
 }
 
 // take gives the finished text, valid until the next record.
 func (r *rescue) take() []byte {
 	r.buf = append(r.buf, r.suffix...)
 	return r.buf
-}
-
-const hexDigits = "0123456789abcdef"
-
-// appendJSONString writes a JSON string; what is no UTF-8 becomes U+FFFD.
-func appendJSONString(dst []byte, s string) []byte {
-	dst = append(dst, '"')
-	start := 0
-	for i := 0; i < len(s); {
-		c := s[i]
-		if c < utf8.RuneSelf {
-			if c >= ' ' && c != '"' && c != '\\' {
-				i++
-				continue
-			}
-			dst = append(dst, s[start:i]...)
-			switch c {
-			case '"', '\\':
-				dst = append(dst, '\\', c)
-			case '\n':
-				dst = append(dst, '\\', 'n')
-			case '\r':
-				dst = append(dst, '\\', 'r')
-			case '\t':
-				dst = append(dst, '\\', 't')
-			default:
-				dst = append(dst, '\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&15])
-			}
-			i++
-			start = i
-			continue
-		}
-		r, size := utf8.DecodeRuneInString(s[i:])
-		if r == utf8.RuneError && size == 1 {
-			dst = append(dst, s[start:i]...)
-			dst = append(dst, "\uFFFD"...)
-			start = i + 1
-		}
-		i += size
-	}
-	dst = append(dst, s[start:]...)
-	return append(dst, '"')
 }
 
 // rescueValue adds the JSON value b[p:end] under a name; a null has nothing to rescue.

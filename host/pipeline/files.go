@@ -40,7 +40,8 @@ func (p *Pipeline) tableNamed(name string) (*dataset, error) {
 		return nil, err
 	}
 	if d != nil && d.isView() {
-		return nil, fault.New("UNKNOWN_DATASET", "%q is a temporary view; only tables can be named here", name)
+		return nil, fault.New("UNKNOWN_DATASET", "%q is a temporary view; only tables can be named here", name).
+			WithHint("Name a table that reads it")
 	}
 	if d == nil {
 		e := fault.New("UNKNOWN_DATASET", "the pipeline has no dataset %q", name)

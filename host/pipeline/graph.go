@@ -33,7 +33,8 @@ func (g *graph) add(d *dataset, written string) error {
 			return fault.Place(err, "INVALID_TABLE_NAME", d.place)
 		}
 		if strings.Contains(key, ".") {
-			return fault.New("INVALID_TABLE_NAME", "%q: a temporary view has no catalog and no schema", written).At(d.place)
+			return fault.New("INVALID_TABLE_NAME", "%q: a temporary view has no catalog and no schema", written).At(d.place).
+				WithHint("Give it a name of one part")
 		}
 		d.id = key
 		name, err := catalog.ParseName(key, g.defaults)
@@ -120,7 +121,8 @@ func (g *graph) resolve(ctx context.Context, exists func(context.Context, catalo
 	}
 	for _, d := range all {
 		if d.flow == nil {
-			return fault.New("PIPELINE_DATASET_WITHOUT_FLOW", "no flow fills the dataset").At(fault.Where{Dataset: d.id}).At(d.place)
+			return fault.New("PIPELINE_DATASET_WITHOUT_FLOW", "no flow fills the dataset").At(fault.Where{Dataset: d.id}).At(d.place).
+				WithHint("Give it a function, or a flow with this target")
 		}
 		for _, in := range d.flow.body.inputs {
 			if err := g.resolveInput(ctx, d, in, exists); err != nil {
@@ -279,7 +281,7 @@ func (g *graph) sortByInputs(all []*dataset) error {
 				}
 			}
 			return fault.New("CIRCULAR_DEPENDENCY", "the dataset reads itself: %s", strings.Join(append(ids, d.id), " ← ")).
-				At(fault.Where{Dataset: d.id}).At(d.place)
+				At(fault.Where{Dataset: d.id}).At(d.place).WithHint("Let one of them read another table")
 		}
 		visiting[d] = true
 		level := 0

@@ -179,12 +179,8 @@ func declared(d *dataset, query *arrow.Schema) (*arrow.Schema, error) {
 		seen[strings.ToLower(c.Name)] = true
 		f, ok := fieldFold(query, c.Name)
 		if !ok {
-			var names []string
-			for _, f := range query.Fields() {
-				names = append(names, f.Name)
-			}
 			e := fault.New("UNRESOLVED_COLUMN", "the declared column %q is not in the query's output", c.Name).At(fault.Where{Line: int64(c.Line)})
-			return nil, suggest(e, c.Name, names, "")
+			return nil, suggest(e, c.Name, columnNames(query), "")
 		}
 		if c.Type != nil && !arrow.TypeEqual(c.Type, f.Type) {
 			return nil, fault.New("INCOMPATIBLE_COLUMN_TYPE", "column %q is declared as %s, the query gives %s", c.Name, typeName(c.Type), typeName(f.Type)).
@@ -203,6 +199,15 @@ func declared(d *dataset, query *arrow.Schema) (*arrow.Schema, error) {
 		}
 	}
 	return arrow.NewSchema(fields, nil), nil
+}
+
+// columnNames gives the names of a schema's columns.
+func columnNames(s *arrow.Schema) []string {
+	names := make([]string, s.NumFields())
+	for i, f := range s.Fields() {
+		names[i] = f.Name
+	}
+	return names
 }
 
 func fieldFold(s *arrow.Schema, name string) (arrow.Field, bool) {
@@ -236,7 +241,7 @@ func checkColumns(d *dataset, s *arrow.Schema) *fault.Error {
 	}{{"PARTITIONED BY", d.partitionBy}, {"CLUSTER BY", d.clusterBy}} {
 		for _, c := range clause.columns {
 			if _, ok := seen[strings.ToLower(c)]; !ok {
-				return fault.New("UNRESOLVED_COLUMN", "%s names %q, which is no column of the table", clause.name, c)
+				return suggest(fault.New("UNRESOLVED_COLUMN", "%s names %q, which is no column of the table", clause.name, c), c, columnNames(s), "")
 			}
 		}
 	}

@@ -14,9 +14,6 @@ import (
 	"github.com/weir-data/weir/host/stream"
 )
 
-// maxRules is the number of bits of the mask column.
-const maxRules = 63
-
 // register adds what the SQL files and the modules define to the graph.
 func register(g *graph, s *Spec, files []sqlFile, modules []*module) error {
 	for _, file := range files {
@@ -121,12 +118,12 @@ func addDataset(g *graph, d *dataset, written string) error {
 	seen := map[string]bool{}
 	for _, r := range d.rules {
 		if seen[r.Name] {
-			return fault.New("DUPLICATE_EXPECTATION", "two expectations are called %q", r.Name).At(at).At(d.place)
+			return fault.New("DUPLICATE_EXPECTATION", "two expectations are called %q", r.Name).At(at).At(d.place).WithHint("Rename one of them")
 		}
 		seen[r.Name] = true
 	}
-	if len(d.rules) > maxRules {
-		return fault.New("NOT_SUPPORTED", "%d expectations; a dataset has at most %d", len(d.rules), maxRules).At(at).At(d.place)
+	if len(d.rules) > sql.MaxExpectations {
+		return fault.New("TOO_MANY_EXPECTATIONS", "%d expectations; a dataset has at most %d", len(d.rules), sql.MaxExpectations).At(at).At(d.place).WithHint("Join conditions with AND")
 	}
 	return nil
 }
@@ -193,10 +190,10 @@ func registerFlow(g *graph, s *Spec, m *module, decl *abi.Flow) error {
 	}
 	at := fault.Where{Dataset: decl.Target, Flow: name}
 	if decl.Type != abi.FlowAppend {
-		return fault.New("NOT_SUPPORTED", "flows of type %s cannot be run yet", decl.Type).At(at).At(place)
+		return fault.New("NOT_SUPPORTED", "flows of type %s cannot be run yet", decl.Type).At(at).At(place).WithHint("Use an append flow")
 	}
 	if decl.Once {
-		return fault.New("NOT_SUPPORTED", "flows that run once cannot be run yet").At(at).At(place)
+		return fault.New("NOT_SUPPORTED", "flows that run once cannot be run yet").At(at).At(place).WithHint("Leave once out")
 	}
 	target, _, _, err := g.lookup(decl.Target)
 	if err != nil {
@@ -207,10 +204,11 @@ func registerFlow(g *graph, s *Spec, m *module, decl *abi.Flow) error {
 		return suggest(e, decl.Target, g.names(), "")
 	}
 	if target.isView() {
-		return fault.New("INVALID_FLOW_QUERY_TYPE", "the flow's target is a view").At(at).At(place)
+		return fault.New("INVALID_FLOW_QUERY_TYPE", "the flow's target is a view").At(at).At(place).WithHint("Let the flow fill a streaming table")
 	}
 	if target.flow != nil {
-		return fault.New("NOT_SUPPORTED", "several flows into one table (%s and %s)", target.flow.name, name).At(at).At(place)
+		return fault.New("NOT_SUPPORTED", "several flows into one table (%s and %s)", target.flow.name, name).At(at).At(place).
+			WithHint("Let them read into one temporary view with UNION ALL, or fill two tables")
 	}
 	f := &flow{name: defaultFlowName(target), target: target, onRowError: stream.RowErrorPolicy(decl.OnRowError), place: place}
 	if decl.Name != "" {

@@ -124,7 +124,7 @@ func TestSpecRefusals(t *testing.T) {
 		"plugin unknown limit":         {head + "plugins:\n  - path: a.wasm\n    limits: {memroy: 1MB}\n", "INVALID_SPEC", "line 5", `Did you mean "memory"?`},
 		"plugin limit without unit":    {head + "plugins:\n  - path: a.wasm\n    limits:\n      time: 30\n", "INVALID_SPEC", "line 6", "as in 90s"},
 		"plugin limit out of range":    {head + "plugins:\n  - path: a.wasm\n    limits: {memory: 1}\n", "INVALID_SPEC", "line 5", "between 64KiB and 4GiB"},
-		"unknown limit of all modules": {head + "limits: {tiem: 1s}\n", "INVALID_SPEC", "line 3", `Did you mean "time"?`},
+		"unknown limit of all modules": {head + "limits: {tme: 1s}\n", "INVALID_SPEC", "line 3", `Did you mean "time"?`},
 		"limits as text":               {head + "limits: none\n", "INVALID_SPEC", "line 3", "must be a mapping"},
 		"plugin unknown grant":         {head + "plugins:\n  - path: a.wasm\n    grants: {network: [x]}\n", "INVALID_SPEC", "line 5", `no field "network"`},
 		"plugin grant of everything":   {head + "plugins:\n  - path: a.wasm\n    grants: {conf: ['*']}\n", "INVALID_SPEC", "line 5", "neither a key nor prefix.*"},

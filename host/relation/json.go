@@ -39,7 +39,7 @@ func AppendRowJSON(dst []byte, rec arrow.RecordBatch, i int) []byte {
 			dst = append(dst, ',')
 		}
 		first = false
-		dst = appendString(dst, f.Name)
+		dst = AppendString(dst, f.Name)
 		dst = append(dst, ':')
 		dst = AppendJSON(dst, rec.Column(c), i)
 	}
@@ -87,11 +87,11 @@ func AppendJSON(dst []byte, arr arrow.Array, i int) []byte {
 	case *array.Decimal256:
 		return append(dst, a.Value(i).ToString(a.DataType().(arrow.DecimalType).GetScale())...)
 	case *array.String:
-		return appendString(dst, a.Value(i))
+		return AppendString(dst, a.Value(i))
 	case *array.LargeString:
-		return appendString(dst, a.Value(i))
+		return AppendString(dst, a.Value(i))
 	case *array.StringView:
-		return appendString(dst, a.Value(i))
+		return AppendString(dst, a.Value(i))
 	case *array.Binary:
 		return appendBinary(dst, a.Value(i))
 	case *array.LargeBinary:
@@ -132,7 +132,7 @@ func AppendJSON(dst []byte, arr arrow.Array, i int) []byte {
 	case array.ExtensionArray:
 		return AppendJSON(dst, a.Storage(), i)
 	default:
-		return appendString(dst, arr.ValueStr(i))
+		return AppendString(dst, arr.ValueStr(i))
 	}
 }
 
@@ -142,7 +142,7 @@ func appendStruct(dst []byte, a *array.Struct, i int) []byte {
 		if c > 0 {
 			dst = append(dst, ',')
 		}
-		dst = appendString(dst, f.Name)
+		dst = AppendString(dst, f.Name)
 		dst = append(dst, ':')
 		dst = AppendJSON(dst, a.Field(c), i)
 	}
@@ -247,7 +247,8 @@ func appendBinary(dst, v []byte) []byte {
 
 const hex = "0123456789abcdef"
 
-func appendString(dst []byte, s string) []byte {
+// AppendString writes a text as a JSON string; what is no UTF-8 becomes U+FFFD.
+func AppendString(dst []byte, s string) []byte {
 	dst = append(dst, '"')
 	start := 0
 	for i := 0; i < len(s); {
