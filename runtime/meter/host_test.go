@@ -21,15 +21,16 @@ var errBudget = errors.New("the budget is used up")
 // host gives refuel as the real one does: a quantum a time, up to a budget.
 type host struct {
 	wazero.Runtime
-	budget int64 // 0: without end
-	given  int64
-	calls  int64
+	quantum int64
+	budget  int64 // 0: without end
+	given   int64
+	calls   int64
 }
 
 func newHost(t testing.TB, config wazero.RuntimeConfig) *host {
 	t.Helper()
 	ctx := context.Background()
-	h := &host{Runtime: wazero.NewRuntimeWithConfig(ctx, config)}
+	h := &host{Runtime: wazero.NewRuntimeWithConfig(ctx, config), quantum: quantum}
 	t.Cleanup(func() { _ = h.Close(ctx) })
 	_, err := h.NewHostModuleBuilder(ImportModule).NewFunctionBuilder().
 		WithGoFunction(api.GoFunc(func(_ context.Context, stack []uint64) {
@@ -39,9 +40,9 @@ func newHost(t testing.TB, config wazero.RuntimeConfig) *host {
 			}
 			// What is below zero is owed: given stays the sum of all quanta.
 			owed := -int64(stack[0])
-			quanta := owed/quantum + 1
-			h.given += quanta * quantum
-			stack[0] = uint64(quanta*quantum - owed)
+			quanta := owed/h.quantum + 1
+			h.given += quanta * h.quantum
+			stack[0] = uint64(quanta*h.quantum - owed)
 		}), []api.ValueType{api.ValueTypeI64}, []api.ValueType{api.ValueTypeI64}).
 		Export(ImportRefuel).Instantiate(ctx)
 	if err != nil {
