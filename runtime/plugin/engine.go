@@ -72,7 +72,7 @@ type unit struct {
 }
 
 // codeVersion changes when this package compiles modules differently.
-const codeVersion = "weir-runtime-2"
+const codeVersion = "weir-runtime-3"
 
 // NewEngine makes an engine; Close it when no call runs any more.
 func NewEngine(_ context.Context, opt Options) (*Engine, error) {
@@ -216,14 +216,14 @@ func (u *unit) compileLocked(ctx context.Context) error {
 	return u.compileWith(ctx, wasm, "")
 }
 
-// rewrite meters the module. A fault in the rewriter refuses the module.
+// rewrite joins the module's data and meters it. A fault in the rewriter refuses the module.
 func (u *unit) rewrite() (wasm []byte, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = errorf(CodeInternal, "metering panicked: %v\n%s", r, debug.Stack())
 		}
 	}()
-	if wasm, err = u.meter.Rewrite(u.wasm); err != nil {
+	if wasm, err = u.meter.Rewrite(joinData(u.wasm)); err != nil {
 		return nil, meterError(err)
 	}
 	return wasm, nil
