@@ -39,12 +39,12 @@ func newPlace(path string, env Env) (*place, error) {
 	path = strings.TrimPrefix(path, "file://")
 	scheme := strings.Contains(path, "://")
 	if !scheme && !filepath.IsAbs(path) {
-		path = filepath.Join(env.Dir, path)
-		abs, err := filepath.Abs(path)
+		dir, err := filepath.Abs(env.Dir)
 		if err != nil {
 			return nil, fault.Wrap(err, "INVALID_PATH", "%q", path)
 		}
-		path = abs
+		// The folder is a name, whatever characters it has; the path may be a glob.
+		path = filepath.Join(escapeGlob(dir), path)
 	}
 	p := &place{open: env.Open}
 	head, rest := "", path
@@ -92,7 +92,7 @@ func openLocal(root string) (storage.Store, error) {
 func pathError(err error, path string) error {
 	switch {
 	case errors.Is(err, storage.ErrNotExist):
-		return fault.New("PATH_NOT_FOUND", "there is no %s", path)
+		return fault.New("PATH_NOT_FOUND", "there is no %s", path).WithHint("Make the folder, or correct the path")
 	case errors.Is(err, storage.ErrPermission):
 		return fault.Wrap(err, "PERMISSION_DENIED", "%s cannot be read", path)
 	}

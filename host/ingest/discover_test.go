@@ -338,3 +338,22 @@ func TestGlobs(t *testing.T) {
 		}
 	}
 }
+
+// A project may lie in a folder whose name looks like a glob.
+func TestTheFolderOfAProjectIsNoGlob(t *testing.T) {
+	l := newLanding(t, map[string]string{"we{ir}[1]*/in/a.json": "{\"a\":1}"})
+	s, err := Parse(ReadFiles, "i?/*.json", map[string]string{"format": "json"}, Env{Dir: filepath.Join(l.dir, "we{ir}[1]*")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	for f, err := range s.List(t.Context()) {
+		if err != nil || !strings.HasSuffix(f.Path, "/we{ir}[1]*/in/a.json") {
+			t.Error(f.Path, err)
+		}
+		found++
+	}
+	if found != 1 {
+		t.Errorf("%d files", found)
+	}
+}
