@@ -166,7 +166,7 @@ func TestWhatNeverEndsAsksTheHost(t *testing.T) {
 	for name, wasm := range evil() {
 		t.Run(name, func(t *testing.T) {
 			start := time.Now()
-			_, used, h, err := spend(t, wasm, Limits{}, 30*quantum)
+			_, used, h, err := spend(t, wasm, Limits{}, 30*Quantum)
 			overflow := err != nil && strings.Contains(err.Error(), "stack overflow")
 			if !errors.Is(err, errBudget) && !overflow {
 				t.Fatalf("ends with %v", err)
@@ -184,7 +184,7 @@ func TestStartFunctionsAreMetered(t *testing.T) {
 	m.fn("", "", 0, loop(br(0)))
 	out := rewritten(t, m.section(8, u(0)).bytes())
 	h := newHost(t, wazero.NewRuntimeConfigCompiler())
-	h.budget = 10 * quantum
+	h.budget = 10 * Quantum
 	if _, err := h.Instantiate(context.Background(), out); !errors.Is(err, errBudget) {
 		t.Fatalf("a start function without end gives %v", err)
 	}
@@ -197,7 +197,7 @@ func TestFuelDependsOnTheInputAlone(t *testing.T) {
 	for _, k := range []kernel{{"collatz", 500}, {"quicksort", 2000}, {"queens", 6}, {"copies", 500}, {"sieve", 5000}} {
 		seen := map[int64]bool{}
 		for _, config := range []wazero.RuntimeConfig{wazero.NewRuntimeConfigCompiler(), wazero.NewRuntimeConfigInterpreter()} {
-			for _, refill := range []int64{7, 1000, quantum} {
+			for _, refill := range []int64{7, 1000, Quantum} {
 				h := newHost(t, config)
 				h.quantum = refill
 				m := h.start(t, wasm)

@@ -21,6 +21,8 @@ func FuzzRewrite(f *testing.F) {
 	}
 	f.Add(withSection(2, vec(cat(str("a"), str("b"), op(0, 0)))))
 	f.Add((&wasmModule{}).section(0, str("name"), op(0, 2, 1, 'm', 1, 1, 0)).bytes())
+	// found by fuzzing: wazero does not take an empty custom section at the end
+	f.Add([]byte("\x00asm\x01\x00\x00\x00\x00\x02\x01r"))
 	ctx := context.Background()
 	limits := Limits{ModuleBytes: 1 << 20, CompileWork: 200_000_000}
 	f.Fuzz(func(t *testing.T, wasm []byte) {
@@ -50,5 +52,5 @@ func FuzzRewrite(f *testing.F) {
 
 // onlyNames knows the errors of wazero about what the rewriter leaves out.
 func onlyNames(err error) bool {
-	return err != nil && strings.Contains(err.Error(), "section custom")
+	return err != nil && (strings.Contains(err.Error(), "section custom") || strings.Contains(err.Error(), "custom section"))
 }

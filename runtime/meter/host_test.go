@@ -14,8 +14,6 @@ import (
 	"github.com/tetratelabs/wazero/imports/wasi_snapshot_preview1"
 )
 
-const quantum = 100_000
-
 var errBudget = errors.New("the budget is used up")
 
 // host gives refuel as the real one does: a quantum a time, up to a budget.
@@ -30,7 +28,7 @@ type host struct {
 func newHost(t testing.TB, config wazero.RuntimeConfig) *host {
 	t.Helper()
 	ctx := context.Background()
-	h := &host{Runtime: wazero.NewRuntimeWithConfig(ctx, config), quantum: quantum}
+	h := &host{Runtime: wazero.NewRuntimeWithConfig(ctx, config), quantum: Quantum}
 	t.Cleanup(func() { _ = h.Close(ctx) })
 	_, err := h.NewHostModuleBuilder(ImportModule).NewFunctionBuilder().
 		WithGoFunction(api.GoFunc(func(_ context.Context, stack []uint64) {
