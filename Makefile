@@ -45,9 +45,12 @@ demo: build
 	@test -f $(BUILD)/demo/weir.yaml || $(WEIR) init $(BUILD)/demo --template demo
 	@cd $(BUILD)/demo && PATH="$(BUILD):$$PATH" ./demo.sh
 
+# The log names what was skipped and why; the exit code is go test's.
 test: toolchain
-	go test -timeout 25m ./...
-	cd sdk/go && GOFLAGS=-buildvcs=false go test -timeout 10m ./...
+	@mkdir -p $(BUILD)
+	go build -o $(BUILD)/testlog ./testscripts/testlog
+	go test -json -timeout 25m ./... | $(BUILD)/testlog
+	cd sdk/go && GOFLAGS=-buildvcs=false go test -json -timeout 10m ./... | $(BUILD)/testlog
 
 check: toolchain $(TOOLS)/staticcheck-$(STATICCHECK_VERSION) $(TOOLS)/golangci-lint-$(GOLANGCI_VERSION)
 	@echo "== gofmt"
@@ -66,8 +69,9 @@ check: toolchain $(TOOLS)/staticcheck-$(STATICCHECK_VERSION) $(TOOLS)/golangci-l
 	@echo "== import arrows"
 	go test -count=1 -run '^TestImportsPointDownwards$$' ./testscripts
 	@echo "== race, leaks, Arrow memory, fuzz seeds"
-	go test -race -timeout 25m $$(go list ./... | grep -vE '$(RACE_SKIP)')
-	cd sdk/go && go test -race ./...
+	go build -o $(BUILD)/testlog ./testscripts/testlog
+	go test -json -race -timeout 25m $$(go list ./... | grep -vE '$(RACE_SKIP)') | $(BUILD)/testlog
+	cd sdk/go && go test -json -race ./... | $(BUILD)/testlog
 
 # Tools are pinned and built once; the file name carries the version.
 $(TOOLS)/staticcheck-$(STATICCHECK_VERSION):
