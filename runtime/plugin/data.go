@@ -10,6 +10,9 @@ import (
 // them; the header of a segment has about 8 bytes itself.
 const maxGap = 64
 
+// mostSegments is more than a module may have by its limits.
+const mostSegments = 1 << 20
+
 // joinData gives the module with data segments that lie close to each other as
 // one. Go's linker writes ten thousand of them, and filling the memory of an
 // instance with each takes longer than all the rest. What it does not
@@ -50,6 +53,9 @@ func joinSegments(content []byte) []byte {
 	}
 	s := &sectionReader{b: content}
 	n := s.u32()
+	if n > mostSegments {
+		return nil
+	}
 	var all []segment
 	for range n {
 		if s.byte() != 0 || s.byte() != 0x41 {

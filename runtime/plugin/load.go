@@ -50,7 +50,7 @@ func (e *Engine) Load(ctx context.Context, wasm []byte, cfg Config) (*Module, er
 	if size := int64(len(wasm)); size > m.limits.ModuleBytes {
 		return nil, m.named(overLimit("module_bytes", m.limits.ModuleBytes, fmt.Sprintf("a module of %d bytes", size)), "")
 	}
-	info, err := readSections(wasm)
+	info, err := readSections(wasm, m.limits)
 	if err == nil {
 		err = info.verify(m.limits)
 	}

@@ -262,7 +262,7 @@ func FuzzReadSections(f *testing.F) {
 	f.Add(guest(echoManifest, echoImports, echo(nil)))
 	f.Add([]byte("\x00asm\x01\x00\x00\x00\x01\x05\x01\x60\x00\x01\x7f"))
 	f.Fuzz(func(t *testing.T, wasm []byte) {
-		if info, err := readSections(wasm); err == nil {
+		if info, err := readSections(wasm, DefaultLimits()); err == nil {
 			_ = info.verify(DefaultLimits())
 		}
 	})

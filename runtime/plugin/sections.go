@@ -2,6 +2,7 @@ package plugin
 
 import (
 	"bytes"
+	"fmt"
 	"strings"
 	"unicode/utf8"
 )
@@ -40,8 +41,10 @@ var externNames = map[byte]string{externFunc: "function", externTable: "table", 
 var wasmMagic = []byte("\x00asm")
 
 // readSections reads types, imports, functions, memories and exports. It is
-// no validator: wazero validates the whole module when it compiles it.
-func readSections(wasm []byte) (*moduleInfo, error) {
+// no validator: wazero validates the whole module when it compiles it. Counts are
+// held against their limits here, before the meter's turn, since a few bytes of
+// each make a far larger thing in memory.
+func readSections(wasm []byte, limits Limits) (*moduleInfo, error) {
 	switch {
 	case len(wasm) < 8 || !bytes.HasPrefix(wasm, wasmMagic):
 		return nil, errorf(CodeInvalidModule, "it is not a WebAssembly module: %s", sniff(wasm))
@@ -59,11 +62,11 @@ func readSections(wasm []byte) (*moduleInfo, error) {
 		s := &sectionReader{b: r.take(int64(r.u32()))}
 		switch id {
 		case 1:
-			for n := s.u32(); n > 0 && s.fault == ""; n-- {
-				types = append(types, s.functionType())
+			for n := s.count("types", limits.Shape.Types); n > 0 && s.fault == ""; n-- {
+				types = append(types, s.functionType(limits.Shape.Values))
 			}
 		case 2:
-			for n := s.u32(); n > 0 && s.fault == ""; n-- {
+			for n := s.count("imports", limits.Shape.Imports); n > 0 && s.fault == ""; n-- {
 				e := importEntry{module: s.name(), name: s.name(), kind: s.byte()}
 				if e.kind == externFunc {
 					t := s.u32()
@@ -75,7 +78,7 @@ func readSections(wasm []byte) (*moduleInfo, error) {
 				info.imports = append(info.imports, e)
 			}
 		case 3:
-			for n := s.u32(); n > 0 && s.fault == ""; n-- {
+			for n := s.count("functions", limits.Shape.Functions); n > 0 && s.fault == ""; n-- {
 				functions = append(functions, s.u32())
 			}
 		case 5:
@@ -85,7 +88,7 @@ func readSections(wasm []byte) (*moduleInfo, error) {
 				info.memoryMin += low * 65536
 			}
 		case 7:
-			for n := s.u32(); n > 0 && s.fault == ""; n-- {
+			for n := s.count("exports", limits.Shape.Exports); n > 0 && s.fault == ""; n-- {
 				name, kind, index := s.name(), s.byte(), s.u32()
 				e := exportEntry{kind: kind}
 				if kind == externFunc {
@@ -96,6 +99,9 @@ func readSections(wasm []byte) (*moduleInfo, error) {
 				}
 				info.exports[name] = e
 			}
+		}
+		if s.over != nil {
+			return nil, s.over
 		}
 		if s.fault != "" {
 			return nil, errorf(CodeInvalidModule, "section %d is damaged: %s", id, s.fault)
@@ -132,6 +138,18 @@ func sniff(b []byte) string {
 type sectionReader struct {
 	b     []byte
 	fault string
+	over  *Error // the limit that a count is over, if that is the fault
+}
+
+// count reads a number of things, of which there is a limit.
+func (r *sectionReader) count(name string, most int64) uint32 {
+	n := r.u32()
+	if int64(n) > most && r.fault == "" {
+		r.over = overLimit(name, most, fmt.Sprintf("the number of %s, %d,", name, n))
+		r.fail("there are too many " + name)
+		return 0
+	}
+	return n
 }
 
 func (r *sectionReader) fail(what string) {
@@ -220,18 +238,18 @@ func (r *sectionReader) skipExtern(kind byte) {
 
 var valueNames = map[byte]string{0x7f: "i32", 0x7e: "i64", 0x7d: "f32", 0x7c: "f64", 0x7b: "v128", 0x70: "funcref", 0x6f: "externref"}
 
-func (r *sectionReader) functionType() string {
+func (r *sectionReader) functionType(mostValues int64) string {
 	if form := r.byte(); form != 0x60 {
 		r.fail("a type that is no function type")
 		return "?"
 	}
-	params := r.values()
-	return "(" + params + ") -> (" + r.values() + ")"
+	params := r.values(mostValues)
+	return "(" + params + ") -> (" + r.values(mostValues) + ")"
 }
 
-func (r *sectionReader) values() string {
+func (r *sectionReader) values(most int64) string {
 	var out []string
-	for n := r.u32(); n > 0 && r.fault == ""; n-- {
+	for n := r.count("values", most); n > 0 && r.fault == ""; n-- {
 		c := r.byte()
 		name, ok := valueNames[c]
 		if !ok {

@@ -8,6 +8,9 @@ import (
 	"github.com/weir-data/weir/abi"
 )
 
+// mostShown is how much of a name or type of a module an error shows.
+const mostShown = 200
+
 // verify checks imports and exports by name, before anything is compiled.
 func (info *moduleInfo) verify(limits Limits) error {
 	if err := info.verifyImports(); err != nil {
@@ -41,7 +44,7 @@ func (info *moduleInfo) verify(limits Limits) error {
 		{abi.ExportInitialize, "() -> ()", info.exports[abi.ExportInitialize], has(info.exports, abi.ExportInitialize)},
 	} {
 		if e.there && (e.got.kind != externFunc || e.got.signature != e.want) {
-			return errorf(CodeInvalidModule, "export %s has type %s instead of %s", e.name, e.got.signature, e.want)
+			return errorf(CodeInvalidModule, "export %s has type %s instead of %s", e.name, clip(e.got.signature, mostShown), e.want)
 		}
 	}
 	if info.memoryMore {
@@ -64,12 +67,12 @@ func (info *moduleInfo) verifyImports() error {
 		want, known := signatures[e.module][e.name]
 		switch {
 		case e.kind != externFunc || !known:
-			name := fmt.Sprintf("%s %q.%q", externNames[e.kind], e.module, e.name)
+			name := fmt.Sprintf("%s %q.%q", externNames[e.kind], clip(e.module, mostShown), clip(e.name, mostShown))
 			if !slices.Contains(unknown, name) {
 				unknown = append(unknown, name)
 			}
 		case e.signature != want:
-			return errorf(CodeUnknownImport, "import %s.%s has type %s instead of %s", e.module, e.name, e.signature, want)
+			return errorf(CodeUnknownImport, "import %s.%s has type %s instead of %s", e.module, e.name, clip(e.signature, mostShown), want)
 		}
 	}
 	if unknown == nil {
