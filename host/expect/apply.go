@@ -82,8 +82,9 @@ type application struct {
 }
 
 func newApplication(ctx context.Context, rules []Rule, sink Sink) (*application, error) {
-	if len(rules) > 62 {
-		return nil, fault.New("TOO_MANY_EXPECTATIONS", "%d expectations on one dataset", len(rules)).WithHint("At most 62 fit; join conditions with AND")
+	if len(rules) > relation.MaskBits {
+		return nil, fault.New("TOO_MANY_EXPECTATIONS", "%d expectations on one dataset", len(rules)).
+			WithHint("At most %d fit; join conditions with AND", relation.MaskBits)
 	}
 	if sink.Alloc == nil {
 		sink.Alloc = memory.DefaultAllocator

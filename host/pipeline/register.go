@@ -10,6 +10,7 @@ import (
 	"github.com/weir-data/weir/host/expect"
 	"github.com/weir-data/weir/host/fault"
 	"github.com/weir-data/weir/host/ingest"
+	"github.com/weir-data/weir/host/relation"
 	"github.com/weir-data/weir/host/sql"
 	"github.com/weir-data/weir/host/stream"
 )
@@ -122,8 +123,8 @@ func addDataset(g *graph, d *dataset, written string) error {
 		}
 		seen[r.Name] = true
 	}
-	if len(d.rules) > sql.MaxExpectations {
-		return fault.New("TOO_MANY_EXPECTATIONS", "%d expectations; a dataset has at most %d", len(d.rules), sql.MaxExpectations).At(at).At(d.place).WithHint("Join conditions with AND")
+	if len(d.rules) > relation.MaskBits {
+		return fault.New("TOO_MANY_EXPECTATIONS", "%d expectations; a dataset has at most %d", len(d.rules), relation.MaskBits).At(at).At(d.place).WithHint("Join conditions with AND")
 	}
 	return nil
 }

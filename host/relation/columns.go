@@ -15,6 +15,9 @@ const (
 	MetadataColumn = "_metadata"
 )
 
+// MaskBits is how many expectations a mask can tell of.
+const MaskBits = 62
+
 // MetadataType is the type of MetadataColumn: Spark's file metadata.
 func MetadataType() *arrow.StructType {
 	str, i64 := arrow.BinaryTypes.String, arrow.PrimitiveTypes.Int64

@@ -35,13 +35,13 @@ func TestExpectationsMarkRowsInOneColumn(t *testing.T) {
 		t.Errorf("got %s, want %s", got, want)
 	}
 	q.Expectations, q.NullPass = nil, nil
-	for range MaxExpectations {
+	for range relation.MaskBits {
 		q.Expectations = append(q.Expectations, "k = 1")
 	}
 	if rows, err = run(t, e, q, map[string]arrow.RecordBatch{"t": in}); err != nil {
 		t.Fatal(err)
 	}
-	if got := rows[1]; got != fmt.Sprintf("2 null 1 %d", int64(1)<<MaxExpectations-1) {
+	if got := rows[1]; got != fmt.Sprintf("2 null 1 %d", int64(1)<<relation.MaskBits-1) {
 		t.Errorf("all 62: %s", got)
 	}
 	q.Expectations = append(q.Expectations, "true")

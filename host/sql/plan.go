@@ -15,9 +15,6 @@ import (
 	"github.com/weir-data/weir/host/relation"
 )
 
-// MaxExpectations is how many bits of a BIGINT can mark violations.
-const MaxExpectations = 62
-
 // plan is a query rewritten and bound, ready to run over any readers with the
 // same schemas. It is not changed once made.
 type plan struct {
@@ -53,9 +50,9 @@ type planner struct {
 
 // make rewrites the query over inputs of these schemas and binds it.
 func (p *planner) make(schemas map[string]*arrow.Schema) (*plan, error) {
-	if len(p.q.Expectations) > MaxExpectations {
+	if len(p.q.Expectations) > relation.MaskBits {
 		return nil, fault.New("TOO_MANY_EXPECTATIONS", "%d expectations on one dataset", len(p.q.Expectations)).
-			WithHint("At most %d fit; join conditions with AND", MaxExpectations).At(p.q.places().where(0))
+			WithHint("At most %d fit; join conditions with AND", relation.MaskBits).At(p.q.places().where(0))
 	}
 	r, err := p.rewriter(schemas)
 	if err != nil {
