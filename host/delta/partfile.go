@@ -10,7 +10,6 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/parquet"
 	"github.com/apache/arrow-go/v18/parquet/compress"
-	"github.com/apache/arrow-go/v18/parquet/pqarrow"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/weir-data/weir/host/fault"
@@ -55,7 +54,7 @@ type partFile struct {
 	values map[string]*string
 	sink   storage.Writer
 	count  *countingWriter
-	pq     *pqarrow.FileWriter
+	pq     *encoder
 	stats  *fileStats
 	used   int
 
@@ -94,14 +93,14 @@ func (w *FileWriter) newPartFile(ctx context.Context, name string, values map[st
 		parquet.WithStoreDecimalAsInteger(true), // as Spark writes them
 		parquet.WithMaxRowGroupLength(maxGroupRows+chunkRows),
 	)...)
-	if p.pq, err = pqarrow.NewFileWriter(w.file, p.count, props, pqarrow.NewArrowWriterProperties(pqarrow.WithAllocator(w.table.mem))); err != nil {
+	if p.pq, err = newEncoder(w.file, p.count, props); err != nil {
 		return nil, fault.Wrap(errors.Join(err, sink.Abort()), "DELTA_WRITE_FAILED", "file %s cannot be begun", name)
 	}
 	return p, nil
 }
 
 // write appends columns.
-func (p *partFile) write(cols []arrow.Array, rows int) error {
+func (p *partFile) write(ctx context.Context, cols []arrow.Array, rows int) error {
 	if p.groupEnds {
 		if err := p.nextGroup(); err != nil {
 			return err
@@ -116,7 +115,7 @@ func (p *partFile) write(cols []arrow.Array, rows int) error {
 		p.stats.observe(cols, rows)
 		return nil
 	})
-	err := p.encode(rec)
+	err := p.try(func() error { return p.pq.write(ctx, cols) })
 	if err := errors.Join(err, g.Wait()); err != nil {
 		return err
 	}
@@ -128,17 +127,13 @@ func (p *partFile) write(cols []arrow.Array, rows int) error {
 
 // full tells whether the file has reached its size; it is looked at where a row group ends.
 func (p *partFile) full() bool {
-	return p.groupEnds && p.count.n+p.pq.RowGroupTotalCompressedBytes() >= p.w.opt.TargetSize
-}
-
-func (p *partFile) encode(rec arrow.RecordBatch) error {
-	return p.try(func() error { return p.pq.WriteBuffered(rec) })
+	return p.groupEnds && p.count.n+p.pq.size() >= p.w.opt.TargetSize
 }
 
 // nextGroup ends the row group, which brings its bytes to the sink.
 func (p *partFile) nextGroup() error {
 	p.groupRows, p.groupBytes, p.groupEnds = 0, 0, false
-	return p.try(p.pq.NewBufferedRowGroupChecked)
+	return p.try(p.pq.next)
 }
 
 // try runs a step of the encoder.
@@ -155,7 +150,7 @@ func (p *partFile) try(step func() error) (err error) {
 }
 
 func (p *partFile) close() (AddFile, error) {
-	if err := p.try(p.pq.Close); err != nil {
+	if err := p.try(p.pq.close); err != nil {
 		return AddFile{}, errors.Join(err, p.sink.Abort())
 	}
 	if err := p.sink.Commit(); err != nil {
@@ -174,6 +169,6 @@ func (p *partFile) close() (AddFile, error) {
 func (p *partFile) abort() error {
 	// Closing gives the encoder's memory back; what it writes is dropped.
 	p.count.err = errAborted
-	_ = p.try(p.pq.Close)
+	_ = p.try(p.pq.close)
 	return p.sink.Abort()
 }

@@ -337,7 +337,7 @@ func (w *FileWriter) writeTo(ctx context.Context, dir string, values map[string]
 	}
 	w.clock++
 	p.used = w.clock
-	if err := p.write(w.dataColumns(chunk), int(chunk.NumRows())); err != nil {
+	if err := p.write(ctx, w.dataColumns(chunk), int(chunk.NumRows())); err != nil {
 		return err
 	}
 	if p.full() {
