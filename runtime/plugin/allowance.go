@@ -11,9 +11,9 @@ import (
 )
 
 // quantum is the fuel a guest gets at a time. It comes back to the host after
-// that much, some microseconds: that is what bounds how late a limit is noticed,
+// that much, about a tenth of a millisecond: that is what bounds how late a limit is noticed,
 // and how long Go's collector waits for a guest.
-const quantum = 10_000
+const quantum = meter.Quantum
 
 // What the host's functions cost in fuel, so that a guest cannot have the host
 // do for it what it may not do itself: each a bit, and one that touches

@@ -86,7 +86,7 @@ func exportHost(ctx context.Context, rt wazero.Runtime, module string, functions
 }
 
 // exportMeter makes the module that metered code asks for fuel. It is called
-// every few microseconds, and calls nothing that could panic but on purpose.
+// ten thousand times a second, and calls nothing that could panic but on purpose.
 func exportMeter(ctx context.Context, rt wazero.Runtime) error {
 	value := []api.ValueType{api.ValueTypeI64}
 	_, err := rt.NewHostModuleBuilder(meter.ImportModule).NewFunctionBuilder().
