@@ -5,9 +5,12 @@ type charge struct {
 	at     int // before this byte of the code
 	amount int
 	unit   lengthUnit
-	loop   int  // of a branch back, the header's charge; -1 otherwise
-	load   bool // the fuel's local is read from the global here
-	local  bool // the fuel's local is up to date here
+	loop   int // of a branch back, the header's charge; -1 otherwise
+	// a br_if back pays only where it is taken: the bytes it takes, and its label
+	replaces int
+	label    uint32
+	load     bool // the fuel's local is read from the global here
+	local    bool // the fuel's local is up to date here
 }
 
 // lengthUnit says what the number on top of the stack counts, for an
@@ -52,8 +55,16 @@ func (w *rewriter) assemble(b *body, out []byte) []byte {
 			full = appendU32(append(full, opGlobalGet), w.globals)
 			full = appendU32(append(full, opLocalSet), fuel)
 		}
-		if c.amount > 0 {
-			full = w.appendCharge(full, c, scratch, fuel)
+		if c.amount == 0 {
+			continue
+		}
+		if c.replaces > 0 {
+			full = append(full, opIf, emptyBlock)
+		}
+		full = w.appendCharge(full, c, scratch, fuel)
+		if c.replaces > 0 {
+			full = append(appendU32(append(full, opBr), c.label+1), opEnd)
+			last += c.replaces
 		}
 	}
 	full = append(full, b.code[last:]...)

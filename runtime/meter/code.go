@@ -153,7 +153,8 @@ func (w *rewriter) instruction(b *body) {
 		w.open(b, op, s, r.at-start)
 	case immLabel:
 		b.count(1, false)
-		b.branch(r.u32(), op == opBrIf)
+		label := r.u32()
+		b.branch(label, r.at-start, op == opBrIf)
 	case immLabels:
 		w.branchTable(b)
 	case immLocal:
@@ -222,7 +223,7 @@ func (w *rewriter) branchTable(b *body) {
 		}
 		i := b.frameOf(r.u32())
 		b.leave(i)
-		b.frames[i].mixed = b.frames[i].mixed || b.unpaid != dead
+		b.frames[i].shared = b.frames[i].shared || b.unpaid != dead
 	}
 	b.unpaid = dead
 }

@@ -45,7 +45,7 @@ func TestFuelIsTheInstructionsOfTheLongestWay(t *testing.T) {
 		{"an if costs its longer side", function(i32Sig, "", 0, get(0), op(opIf, emptyBlock), work, op(opElse), op(1), op(opEnd)), 0, 22},
 		{"a way out costs what lies before it at most", function(i32Sig, "", 0, get(0), when(op(opReturn)), work), 1, 22},
 		{"code that nothing reaches is free", function(i32Sig, "", 0, op(opReturn), work), 0, 1},
-		{"a loop pays each time round, and once ahead", function(i32Sig, "", 0, loop(get(0), constI32(1), op(0x6b), op(opLocalTee, 0), brIf(0))), 10, 10*5 + 5},
+		{"a loop pays each time round, the last on the way out", function(i32Sig, "", 0, loop(get(0), constI32(1), op(0x6b), op(opLocalTee, 0), brIf(0))), 10, 10 * 5},
 		{"and nothing where it never goes round", function(i32Sig, "", 0, loop(work)), 0, 20},
 		{"a branch that is always taken pays for its own way", function(i32Sig, "", 0, block(loop(get(0), op(0x45), brIf(1), get(0), constI32(1), op(0x6b), set(0), br(0)))), 10, 10*8 + 3},
 		{"a long way pays on the way", function(i32Sig, "", 0, repeat(1000, get(0), drop)), 0, 2000},

@@ -17,7 +17,7 @@ type frame struct {
 	owed    int  // the sum of entry over this and the outer loops
 	point   int  // of a loop, its header in points
 	worst   int  // of a loop, the most unpaid on a branch back to it
-	mixed   bool // of a loop, some branch back is conditional
+	shared  bool // of a loop, its header pays for all branches back
 	calls   bool // something within it calls
 }
 
@@ -103,13 +103,14 @@ func (b *body) passCalls(f frame) {
 	}
 }
 
-// settle decides, at the end of a loop, who pays for going round: the header,
-// when some branch back is conditional, since a compare stays next to its
-// branch that way; each branch for itself otherwise, since a function that is
-// one large loop around a dispatch (as Go's are) would pay for its longest way
-// round each time.
+// settle decides, at the end of a loop, who pays for going round. Each branch
+// back does for its own way: that is exact where a function is one large loop
+// around a dispatch, as Go's are, and what is alive there are the values of
+// the next round, which wazero then keeps in registers; at the header it would
+// store each of them every time. But a branch cannot pay on its own that is one
+// of a table, or that takes values along, which the if around it would hide.
 func (b *body) settle(f frame) {
-	if !f.mixed {
+	if !f.shared {
 		return
 	}
 	b.points[f.point].amount = f.worst
@@ -202,7 +203,8 @@ func (b *body) frameOf(label uint32) int {
 	return len(b.frames) - 1 - int(label)
 }
 
-func (b *body) branch(label uint32, conditional bool) {
+// branch takes note of a br or br_if that takes size bytes.
+func (b *body) branch(label uint32, size int, conditional bool) {
 	i := b.frameOf(label)
 	if b.r.fault != nil {
 		return
@@ -212,14 +214,18 @@ func (b *body) branch(label uint32, conditional bool) {
 		return
 	}
 	f := &b.frames[i]
-	if conditional {
-		b.blocks += 2
-		f.mixed = true
-		return
-	}
 	if f.op == opLoop {
 		unpaid := b.unpaid + b.frames[len(b.frames)-1].owed - f.owed
-		b.points = append(b.points, charge{at: b.here, amount: unpaid, loop: f.point})
+		c := charge{at: b.here, amount: unpaid, loop: f.point}
+		if conditional {
+			c.replaces, c.label = size, label
+			f.shared = f.shared || f.carries > 0
+		}
+		b.points = append(b.points, c)
 	}
-	b.unpaid = dead
+	if conditional {
+		b.blocks += 2
+	} else {
+		b.unpaid = dead
+	}
 }

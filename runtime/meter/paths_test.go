@@ -87,8 +87,9 @@ func stroll(t *testing.T, random *rand.Rand, w *rewriter, b *body) {
 	}
 	for steps := 0; len(labels) > 0 && steps < 5000; steps++ {
 		at := code.r.at
+		taken := random.IntN(2) == 0
 		for next < len(b.points) && b.points[next].at <= at {
-			if b.points[next].at == at {
+			if p := b.points[next]; p.at == at && (p.replaces == 0 || taken) {
 				paid += b.points[next].amount
 			}
 			next++
@@ -122,7 +123,7 @@ func stroll(t *testing.T, random *rand.Rand, w *rewriter, b *body) {
 		case opBr:
 			jump(target)
 		case opBrIf:
-			if random.IntN(2) == 0 {
+			if taken {
 				jump(target)
 			}
 		case opBrTable:
