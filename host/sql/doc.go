@@ -51,7 +51,8 @@
 //     integer is refused with [UNSUPPORTED_DECIMAL_DIVISION]: Spark gives a
 //     decimal, DuckDB an inexact DOUBLE;
 //   - CAST to an integer cuts a fraction off and takes only whole numbers from
-//     texts (DuckDB: rounds both); a list, struct or map is cast part by part;
+//     texts (DuckDB: rounds both); lists, structs and maps are cast part by part,
+//     and date_add and its kin take no fractions;
 //   - * EXCEPT (a, b) leaves columns out, as EXCLUDE does;
 //   - HUGEINT is a plan error in a streaming query; in an ordinary one it comes
 //     out as DECIMAL(38,0).

@@ -276,6 +276,9 @@ func (r *rewriter) function(n node, ctx place) error {
 	if hint, ok := otherMeaning[name]; ok {
 		return fault.New("NOT_SUPPORTED", "%s means another thing in Spark than in DuckDB", name).WithHint("%s", hint).At(r.at(n))
 	}
+	if err := r.wholeArgument(n, name, args); err != nil {
+		return err
+	}
 	meaning, err := sparkMeaning(name, args)
 	if err != nil {
 		return fault.Place(err, "NOT_SUPPORTED", r.at(n))

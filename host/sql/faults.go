@@ -23,6 +23,10 @@ func (r *rewriter) bindFault(msg string) *fault.Error {
 			WithHint("Cast the parts: list_transform(x, lambda v: CAST(v AS INT)), or field by field with struct_pack").
 			At(r.placeOf("nested cast", ""))
 	}
+	if strings.Contains(strings.ToUpper(text), `"`+fraction+`"`) {
+		return fault.New("DATATYPE_MISMATCH", "a fraction stands where the function takes a whole number").
+			WithHint("CAST(x AS INT) cuts it off").At(r.placeOf("whole argument", ""))
+	}
 	code := "INVALID_QUERY"
 	where := r.origin.where(0)
 	for _, m := range []struct{ phrase, code, kind string }{

@@ -1,6 +1,7 @@
 package sql
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/weir-data/weir/host/fault"
@@ -27,6 +28,36 @@ const guardedNested = `CASE WHEN struct_extract({'ok': 1}, CASE
 	WHEN regexp_matches(typeof(__1), 'DOUBLE|FLOAT|DECIMAL|VARCHAR|JSON') THEN '` + nestedCast + `' ELSE 'ok' END) = 1 THEN __1 END`
 
 const nestedCast = "NESTED_CAST"
+
+// guardedWhole is a value, or an error while planning when it is a fraction.
+const guardedWhole = `CASE WHEN struct_extract({'ok': 1}, CASE
+	WHEN regexp_matches(typeof(__1), '^(DOUBLE|FLOAT|DECIMAL)') THEN '` + fraction + `' ELSE 'ok' END) = 1 THEN __1 END`
+
+const fraction = "FRACTION"
+
+// wholeArguments are the functions of Spark that take whole numbers only, and
+// which argument that is. DuckDB would round it.
+var wholeArguments = map[string]int{
+	"date_add/2": 1, "dateadd/2": 1, "date_sub/2": 1, "add_months/2": 1,
+	"from_unixtime/1": 0, "from_unixtime/2": 0, "timestamp_millis/1": 0, "timestamp_micros/1": 0,
+}
+
+// wholeArgument guards the argument of such a function.
+func (r *rewriter) wholeArgument(n node, name string, args []any) error {
+	i, ok := wholeArguments[fmt.Sprintf("%s/%d", name, len(args))]
+	if !ok || slices.Contains(wholeTypes, writtenType(args[i].(map[string]any))) {
+		return nil
+	}
+	r.note("whole argument", "", n)
+	if err := r.repeatable(args[i].(map[string]any)); err != nil {
+		return err
+	}
+	guarded, err := fill(guardedWhole, args[i])
+	if err == nil {
+		args[i] = map[string]any(guarded)
+	}
+	return err
+}
 
 var wholeTypes = []string{
 	"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "UHUGEINT",

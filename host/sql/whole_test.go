@@ -56,6 +56,12 @@ func TestCastToAnIntegerCutsOffAndDoesNotRound(t *testing.T) {
 		{expr: "TRY_CAST(u AS INT[])", code: "UNSUPPORTED_CAST"},
 		{expr: "CAST({'a': 1.5} AS STRUCT(a INT))", code: "UNSUPPORTED_CAST"},
 		{expr: "CAST(MAP {1.5: 1} AS MAP(INT, INT))", code: "UNSUPPORTED_CAST"},
+		{expr: "date_add(day, 1.9)", code: "DATATYPE_MISMATCH"},
+		{expr: "date_sub(day, d)", code: "DATATYPE_MISMATCH"},
+		{expr: "add_months(day, c)", code: "DATATYPE_MISMATCH"},
+		{expr: "from_unixtime(d)", code: "DATATYPE_MISMATCH"},
+		{expr: "date_add(day, CAST(1.9 AS INT))", want: `"2026-04-14"`},
+		{expr: "date_add(day, i)", want: `"2026-04-20"`},
 		{expr: "list_transform(l, lambda v: CAST(v AS INT))", want: "[1]"},
 	} {
 		t.Run(c.expr, func(t *testing.T) {
