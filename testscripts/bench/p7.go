@@ -17,7 +17,7 @@ func runP7(ctx context.Context, dir string, s settings) ([]figure, error) {
 		label := fmt.Sprintf("%d known files", files)
 		work := filepath.Join(dir, fmt.Sprint(known))
 		landing := filepath.Join(work, "landing")
-		if err := writeDocuments(landing, files, 100); err != nil {
+		if err := writeDocuments(landing, files, 100, true); err != nil {
 			return nil, err
 		}
 		p, err := newProject(work, landing, "format => 'json', maxFilesPerTrigger => 10000, schema => 'order_id STRING, order_ts TIMESTAMP, pad STRING'")
