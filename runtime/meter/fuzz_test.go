@@ -2,6 +2,7 @@ package meter
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 
@@ -28,7 +29,7 @@ func FuzzRewrite(f *testing.F) {
 	f.Fuzz(func(t *testing.T, wasm []byte) {
 		out, _, err := Rewrite(wasm, limits)
 		if err != nil {
-			if _, ok := err.(*Error); !ok {
+			if e := (*Error)(nil); !errors.As(err, &e) {
 				t.Fatalf("an error without a code: %v", err)
 			}
 			return

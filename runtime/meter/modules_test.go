@@ -3,6 +3,7 @@ package meter
 import (
 	"bytes"
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"testing"
@@ -68,7 +69,7 @@ func TestCommandsPrintTheSame(t *testing.T) {
 				h := newHost(t, wazero.NewRuntimeConfigCompiler()).withWASI(t)
 				config := wazero.NewModuleConfig().WithStdout(&printed[i]).WithStderr(&printed[i]).WithArgs("program")
 				if _, err := h.InstantiateWithConfig(context.Background(), module, config); err != nil {
-					if exit, ok := err.(*sys.ExitError); !ok || exit.ExitCode() != 0 {
+					if exit := (*sys.ExitError)(nil); !errors.As(err, &exit) || exit.ExitCode() != 0 {
 						t.Fatalf("%v: %s", err, printed[i].String())
 					}
 				}
