@@ -97,13 +97,16 @@ interop: demo
 interop-light: demo
 	testscripts/interop/run.sh light
 
-# Long fuzzing and long random crash runs; SOAK=10m for each target.
+# Long fuzzing, honest and evil modules side by side, long random crash runs.
+# What takes bytes from strangers is fuzzed for longer. SOAK=10m sets one time for every target.
 soak: toolchain
 	@for pkg in $$(go list ./... ); do \
+	  case $$pkg in */runtime/meter|*/runtime/wire|*/abi) time=$${SOAK:-30m};; *) time=$${SOAK:-60s};; esac; \
 	  for target in $$(go test -list '^Fuzz' $$pkg 2>/dev/null | grep '^Fuzz' || true); do \
-	    echo "== $$pkg $$target"; go test -run '^$$' -fuzz "^$$target$$" -fuzztime "$${SOAK:-60s}" $$pkg; \
+	    echo "== $$pkg $$target"; go test -run '^$$' -fuzz "^$$target$$" -fuzztime "$$time" -fuzzminimizetime 1x $$pkg; \
 	  done; \
 	done
+	WEIR_SOAK_SANDBOX="$${SOAK_SANDBOX:-10m}" go test -count=1 -timeout 0 -v -run '^TestSoak$$' ./runtime/plugin
 	WEIR_SOAK_KILLS="$${SOAK_KILLS:-2000}" go test -count=1 -timeout 0 -run '^TestRandomKills$$' ./testscripts
 
 clean:

@@ -46,12 +46,12 @@ func pluginInspectCommand() *cli.Command {
 				}
 				line := moduleLine{
 					Path: args[0], Bytes: int64(len(wasm)), SHA256: m.SHA256(),
-					Imports: imports, Limits: limitsOf(plugin.DefaultLimits()), Manifest: m.Manifest(),
+					Imports: imports, Limits: limitsOf(m.Limits()), Manifest: m.Manifest(),
 				}
 				if format == "json" {
 					return writeJSON(c.App.Writer, line)
 				}
-				return writeModule(c.App.Writer, line)
+				return writeModule(c.App.Writer, line, m.Limits())
 			})
 		},
 	}
@@ -68,10 +68,11 @@ type moduleLine struct {
 }
 
 func limitsOf(l plugin.Limits) map[string]int64 {
-	return map[string]int64{
-		"module_bytes": l.ModuleBytes, "memory_bytes": l.MemoryBytes, "batch_rows": l.BatchRows, "output_bytes": l.OutputBytes,
-		"output_rows": l.OutputRows, "row_errors": l.RowErrors, "log_bytes": l.LogBytes,
+	out := map[string]int64{}
+	for _, v := range l.List() {
+		out[v.Name] = v.Value
 	}
+	return out
 }
 
 // withModule loads a module into an engine of its own, without any cache: what
@@ -90,7 +91,7 @@ func withModule(ctx context.Context, name string, wasm []byte, conf map[string]s
 	return use(m)
 }
 
-func writeModule(w io.Writer, l moduleLine) error {
+func writeModule(w io.Writer, l moduleLine, limits plugin.Limits) error {
 	manifest, err := json.MarshalIndent(l.Manifest, "", "  ")
 	if err != nil {
 		return err
@@ -106,8 +107,8 @@ func writeModule(w io.Writer, l moduleLine) error {
 		fmt.Fprintf(&b, "%-9s %s\n", label, printable(name))
 	}
 	label := "limits"
-	for _, name := range []string{"module_bytes", "memory_bytes", "batch_rows", "output_bytes", "output_rows", "row_errors", "log_bytes"} {
-		fmt.Fprintf(&b, "%-9s %s = %d\n", label, name, l.Limits[name])
+	for _, v := range limits.List() {
+		fmt.Fprintf(&b, "%-9s %s = %s\n", label, v.Name, v.Text)
 		label = ""
 	}
 	fmt.Fprintf(&b, "manifest\n%s\n", manifest)
