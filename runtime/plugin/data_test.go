@@ -80,7 +80,7 @@ func TestJoinedDataFillsMemoryAlike(t *testing.T) {
 	if !bytes.Equal(joinData(counted), counted) {
 		t.Error("a module with a count of its segments was changed")
 	}
-	for n := range len(wasm) {
+	for n := range wasm {
 		joinData(wasm[:max(8, n)]) // does not panic
 	}
 }

@@ -2,6 +2,7 @@ package plugin
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -217,7 +218,7 @@ func TestStateIsForStatefulFunctionsAndHasALimit(t *testing.T) {
 		return cat(i32(0), i32(4), a.call("state_write"), drop, i32(0), a.call("input_close"))
 	}), nil)
 	_, err = mapRows(t, m, Call{Function: "count", OnState: func([]byte) error { return refused }}, numbered(t, checked(t), 1))
-	if err != refused {
+	if !errors.Is(err, refused) {
 		t.Errorf("got %v", err)
 	}
 }
