@@ -14,7 +14,7 @@ import (
 // their rewritten form, and holds results, traps, memory and globals together.
 func TestRandomModulesComputeTheSame(t *testing.T) {
 	modules := 300
-	if testing.Short() {
+	if testing.Short() || raceDetector {
 		modules = 30
 	}
 	ctx := context.Background()

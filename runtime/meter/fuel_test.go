@@ -194,6 +194,9 @@ func TestStartFunctionsAreMetered(t *testing.T) {
 // gives, changes what a call costs.
 func TestFuelDependsOnTheInputAlone(t *testing.T) {
 	wasm := rewritten(t, cKernels(t))
+	if raceDetector {
+		t.Skip("one thread, and slow in the interpreter")
+	}
 	for _, k := range []kernel{{"collatz", 500}, {"quicksort", 2000}, {"queens", 6}, {"copies", 500}, {"sieve", 5000}} {
 		seen := map[int64]bool{}
 		for _, config := range []wazero.RuntimeConfig{wazero.NewRuntimeConfigCompiler(), wazero.NewRuntimeConfigInterpreter()} {

@@ -53,6 +53,9 @@ func TestKernelsComputeTheSame(t *testing.T) {
 
 // TestCommandsPrintTheSame runs whole programs.
 func TestCommandsPrintTheSame(t *testing.T) {
+	if raceDetector {
+		t.Skip("one thread, and slow to compile")
+	}
 	programs := map[string]func(t testing.TB) []byte{
 		"Rust": func(t testing.TB) []byte {
 			return built(t, "program.rs", "rustc", "testdata/rust", nil, "--target", "wasm32-wasip1", "-O", "-o", "$OUT", "program.rs")
@@ -87,6 +90,9 @@ func TestRealModulesAreAccepted(t *testing.T) {
 	plugins, _ := filepath.Glob("../../build/*plugins/*.wasm")
 	if len(plugins) == 0 {
 		t.Log("no plugins are built; make plugins does")
+	}
+	if raceDetector && len(plugins) > 1 {
+		plugins = plugins[:1]
 	}
 	dir := wazeroDir(t)
 	for _, pattern := range []string{"examples/*/testdata/*.wasm", "examples/*/*/testdata/*.wasm", "imports/*/testdata/*.wasm", "imports/*/testdata/*/*.wasm", "imports/*/example/testdata/*/*.wasm", "internal/integration_test/*/testdata/*.wasm", "cmd/wazero/testdata/*/*.wasm"} {
