@@ -229,7 +229,7 @@ func (k check) twice(ctx context.Context, m *plugin.Module, f abi.Function) erro
 
 // schemasFor gives the schemas of a function's inputs, or why they are not known.
 func (k check) schemasFor(f abi.Function) ([]*arrow.Schema, string) {
-	if f.Kind != abi.KindMap {
+	if f.Kind != abi.KindMap && f.Kind != abi.KindStateful {
 		return nil, "functions of kind " + f.Kind + " are not run yet"
 	}
 	var out []*arrow.Schema

@@ -58,6 +58,8 @@ type FlowMetrics struct {
 	BacklogFiles   int64 `json:"backlog_files"`
 	BacklogBytes   int64 `json:"backlog_bytes"`
 	ExecutorTimeMS int64 `json:"executor_time_ms"`
+	Fuel           int64 `json:"fuel,omitempty"`
+	GuestMicros    int64 `json:"guest_us,omitempty"`
 }
 
 // DataQuality is what the expectations saw. A dropped row counts once, however
@@ -102,4 +104,7 @@ type StreamDetails struct {
 	FilesLeft      int64     `json:"num_files_outstanding"`
 	BytesLeft      int64     `json:"num_bytes_outstanding"`
 	TargetVersion  int64     `json:"target_version"`
+	// Fuel and GuestMicros are what the functions of the batch took.
+	Fuel        int64 `json:"fuel,omitempty"`
+	GuestMicros int64 `json:"guest_us,omitempty"`
 }

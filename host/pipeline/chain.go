@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -118,6 +119,8 @@ func (p *Pipeline) step(b *body, c *chain, schemas schemaOf) stream.Step {
 type batchInput interface {
 	schema(ctx context.Context) (*arrow.Schema, error)
 	open(ctx context.Context, t *stream.Task) (array.RecordReader, error)
+	// version says which rows open gives: the same text, the same rows. "" says nothing.
+	version(t *stream.Task) string
 }
 
 func (p *Pipeline) batchInput(in *input, c *chain, schemas schemaOf) batchInput {
@@ -141,6 +144,14 @@ func (t *tableInput) open(ctx context.Context, task *stream.Task) (array.RecordR
 	return task.OpenSide(ctx, t.in.id())
 }
 
+func (t *tableInput) version(task *stream.Task) string {
+	pin, ok := task.Side[t.in.id()]
+	if !ok {
+		return ""
+	}
+	return fmt.Sprintf("%s@%d", pin.TableID, pin.Version)
+}
+
 // viewInput is a temporary view over batch inputs, computed by each task that reads it.
 type viewInput struct{ step stream.Step }
 
@@ -155,3 +166,6 @@ func (v *viewInput) schema(ctx context.Context) (*arrow.Schema, error) {
 func (v *viewInput) open(ctx context.Context, t *stream.Task) (array.RecordReader, error) {
 	return v.step.Run(ctx, t, nil)
 }
+
+// version gives "": the view may read the batch's time or its number.
+func (v *viewInput) version(*stream.Task) string { return "" }

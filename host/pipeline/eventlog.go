@@ -101,7 +101,7 @@ func (u *update) logFlow(f *FlowResult, message string) {
 	case Skipped, Canceled:
 		e.Level = events.Warn
 	case Completed:
-		details.Metrics = &events.FlowMetrics{OutputRows: f.RowsWritten, ExecutorTimeMS: f.Ended.Sub(f.Started).Milliseconds()}
+		details.Metrics = &events.FlowMetrics{OutputRows: f.RowsWritten, ExecutorTimeMS: f.Ended.Sub(f.Started).Milliseconds(), Fuel: f.Fuel, GuestMicros: f.GuestMicros}
 		details.DataQuality = &events.DataQuality{
 			DroppedRecords: f.Dropped, QuarantinedRecords: f.Quarantined,
 			RescuedRecords: f.Rescued, MalformedRecords: f.Malformed,
@@ -162,6 +162,7 @@ func (u *update) observe(ctx context.Context, d *dataset, f *FlowResult, p strea
 		u.log.Emit(events.Event{Type: events.StreamProgress, Level: events.Metrics, Message: fmt.Sprintf("batch %d committed", p.Batch), Origin: origin, Details: events.StreamDetails{
 			BatchID: p.Batch, BatchTimestamp: p.Timestamp, InputFiles: p.Metrics.InputFiles, InputRows: p.Metrics.InputRows,
 			OutputRows: p.Metrics.OutputRows, FilesLeft: p.Backlog.Files, BytesLeft: p.Backlog.Bytes, TargetVersion: p.TargetVersion,
+			Fuel: p.Metrics.Fuel, GuestMicros: p.Metrics.GuestTime.Microseconds(),
 		}})
 	}
 	out.Metrics = f.Metrics
@@ -182,4 +183,6 @@ func (m *Metrics) add(s stream.Metrics) {
 	m.Malformed += s.MalformedRows
 	m.DroppedMalformed += s.DroppedMalformed
 	m.LostValues += s.LostValues
+	m.Fuel += s.Fuel
+	m.GuestMicros += s.GuestTime.Microseconds()
 }

@@ -70,11 +70,17 @@ func (s *pluginStep) Run(ctx context.Context, t *stream.Task, in array.RecordRea
 		},
 		Seed:     seed(t, s.module.name, s.function.Name),
 		Inputs:   make([]array.RecordReader, len(s.sides)),
+		Versions: s.versions(t),
 		OnMetric: t.Metric,
+		OnUsage:  func(u plugin.Usage) { t.Spent(u.Fuel, u.GuestTime) },
 		OnLog: func(level abi.LogLevel, message string) {
 			s.log(t, s.module.name+"."+s.function.Name, level, message)
 		},
 		Mem: s.alloc,
+	}
+	if name := s.StateName(); name != "" {
+		call.State = t.State(name)
+		call.OnState = func(state []byte) error { return t.SetState(name, state) }
 	}
 	var opened openReaders
 	rows := &rowOrdinals{}
@@ -118,6 +124,27 @@ func (s *pluginStep) Run(ctx context.Context, t *stream.Task, in array.RecordRea
 		opened = append(opened, plain)
 	}
 	return releasing(out, opened.release), nil
+}
+
+// StateName implements stream.Stateful. A function that is given another name,
+// or its module another file name, is another one.
+func (s *pluginStep) StateName() string {
+	if s.function.Kind != abi.KindStateful {
+		return ""
+	}
+	return s.module.name + "." + s.function.Name
+}
+
+// versions says of the batch inputs which version of their tables they are. The
+// first input is never what an instance may know already.
+func (s *pluginStep) versions(t *stream.Task) []string {
+	out := make([]string, len(s.sides))
+	for i, side := range s.sides {
+		if i > 0 && side != nil {
+			out[i] = side.version(t)
+		}
+	}
+	return out
 }
 
 // feed gives the stream as the function's first input and remembers which

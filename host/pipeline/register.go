@@ -241,8 +241,8 @@ func functionBody(s *Spec, m *module, name string, at fault.Where) (*body, error
 	if !ok {
 		return nil, fault.New("PLUGIN_FUNCTION_NOT_FOUND", "module %s has no function %q", m.name, name).At(at).At(place)
 	}
-	if fn.Kind != abi.KindMap {
-		return nil, fault.New("NOT_SUPPORTED", "function %s.%s is of kind %s; only map can be run yet", m.name, name, fn.Kind).At(at).At(place)
+	if fn.Kind != abi.KindMap && fn.Kind != abi.KindStateful {
+		return nil, fault.New("NOT_SUPPORTED", "function %s.%s is of kind %s; only map and stateful can be run yet", m.name, name, fn.Kind).At(at).At(place)
 	}
 	if len(fn.Outputs) > 0 {
 		return nil, fault.New("NOT_SUPPORTED", "function %s.%s has several outputs", m.name, name).At(at).At(place)
@@ -261,6 +261,9 @@ func functionBody(s *Spec, m *module, name string, at fault.Where) (*body, error
 			in.files = src
 		}
 		b.inputs = append(b.inputs, in)
+	}
+	if fn.Kind == abi.KindStateful && len(b.inputs) > 0 && !b.inputs[0].stream {
+		return nil, fault.New("NOT_SUPPORTED", "function %s.%s has state and streams nothing; only a flow of micro-batches carries state", m.name, name).At(at).At(place)
 	}
 	if len(b.inputs) == 0 {
 		return nil, fault.New("NOT_SUPPORTED", "function %s.%s has no inputs", m.name, name).At(at).At(place)

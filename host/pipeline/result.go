@@ -65,6 +65,10 @@ type Metrics struct {
 	DroppedMalformed int64 `json:"dropped_malformed,omitempty"`
 	LostValues       int64 `json:"lost_values,omitempty"`
 	Retries          int64 `json:"retries"`
+	// Fuel is about the instructions that the functions of the committed batches
+	// ran, GuestMicros the time they ran, waiting for their input left out.
+	Fuel        int64 `json:"fuel,omitempty"`
+	GuestMicros int64 `json:"guest_us,omitempty"`
 	// User holds the figures that functions add up.
 	User map[string]float64 `json:"user,omitempty"`
 }

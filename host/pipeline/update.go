@@ -207,7 +207,8 @@ func (f *FlowResult) finish(d *dataset, got stream.Result) {
 	f.Metrics = Metrics{
 		Batches: got.Batches, Files: m.InputFiles, RowsRead: m.InputRows, RowsWritten: m.OutputRows,
 		Dropped: m.DroppedRows, Quarantined: m.QuarantinedRows, Skipped: m.SkippedRows, RowErrors: m.RowErrors,
-		Rescued: m.RescuedRows, Malformed: m.MalformedRows, DroppedMalformed: m.DroppedMalformed, LostValues: m.LostValues, Retries: got.Retries, User: m.User,
+		Rescued: m.RescuedRows, Malformed: m.MalformedRows, DroppedMalformed: m.DroppedMalformed, LostValues: m.LostValues, Retries: got.Retries,
+		Fuel: m.Fuel, GuestMicros: m.GuestTime.Microseconds(), User: m.User,
 	}
 	f.Expectations = nil
 	for i, r := range d.rules {

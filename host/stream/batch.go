@@ -44,6 +44,9 @@ type attempt struct {
 	output  outputSchema
 	replace bool
 	result  taskResult // of all tasks together
+
+	before map[string]stateRef // the states that the batch before left
+	states map[string][]byte   // those of them that steps of the flow read
 }
 
 // runBatch takes batch n, which is in the offset log, into the target and
@@ -66,6 +69,9 @@ func (r *run) runBatch(ctx context.Context, n int64, number int) error {
 	if err := a.plan(ctx); err != nil {
 		return err
 	}
+	if err := a.loadStates(ctx); err != nil {
+		return err
+	}
 	if err := a.work(ctx); err != nil {
 		return a.evolved(ctx, err)
 	}
@@ -73,8 +79,11 @@ func (r *run) runBatch(ctx context.Context, n int64, number int) error {
 	if err := a.commitQuarantine(ctx); err != nil {
 		return err
 	}
-	fpBeforeTargetCommit.Hit()
 	out := a.outcome()
+	if out.States, err = a.writeStates(ctx); err != nil {
+		return err
+	}
+	fpBeforeTargetCommit.Hit()
 	version, err := a.commitTarget(ctx, out)
 	var already *delta.AlreadyCommitted
 	if errors.As(err, &already) {
@@ -129,12 +138,12 @@ func (a *attempt) plan(ctx context.Context) (err error) {
 
 // work runs the tasks and gathers what they leave.
 func (a *attempt) work(ctx context.Context) error {
-	inputs, err := a.flow.Source.split(ctx, &a.entry.Source, a.entry.TaskBytes)
+	inputs, err := a.flow.Source.split(ctx, &a.entry.Source, a.taskBytes())
 	if err != nil {
 		return err
 	}
 	atOnce := max(min(a.flow.Parallel, len(inputs)), 1)
-	runner := &taskRunner{flow: a.flow, means: means{a.mem, max(runtime.GOMAXPROCS(0)/atOnce, 1)}, schema: a.schema, output: a.output, target: a.target, replace: a.replace}
+	runner := &taskRunner{flow: a.flow, means: means{a.mem, max(runtime.GOMAXPROCS(0)/atOnce, 1)}, schema: a.schema, output: a.output, target: a.target, replace: a.replace, states: a.states}
 	if a.flow.Quarantine != nil {
 		if runner.quarantine, err = snapshot(ctx, a.flow.Quarantine); err != nil {
 			return err
@@ -143,6 +152,9 @@ func (a *attempt) work(ctx context.Context) error {
 		// other code. Its files are live, so none is written over them.
 		v, ok := txn(runner.quarantine, a.ck.gen.AppID)
 		runner.quarantined = ok && v >= a.entry.Batch
+	}
+	if names := a.flow.stateNames(); len(names) > 0 && len(inputs) > 1 {
+		return fault.New("INTERNAL_ERROR", "the batch of %v, which has state, is cut into %d tasks", names, len(inputs))
 	}
 	results := make([]taskResult, len(inputs))
 	var mu sync.Mutex
@@ -184,6 +196,9 @@ func (a *attempt) work(ctx context.Context) error {
 		a.result.files = append(a.result.files, res.files...)
 		a.result.rules = addRules(a.result.rules, res.rules)
 		a.result.metrics.add(res.metrics)
+		if res.states != nil {
+			a.result.states = res.states // a batch with state is one task
+		}
 	}
 	for _, in := range inputs {
 		files, bytes := in.size()
@@ -225,7 +240,7 @@ func (a *attempt) evolved(ctx context.Context, err error) error {
 	if !ok || !errors.As(err, &fields) {
 		return err
 	}
-	if inputs, serr := a.flow.Source.split(ctx, &a.entry.Source, a.entry.TaskBytes); serr != nil {
+	if inputs, serr := a.flow.Source.split(ctx, &a.entry.Source, a.taskBytes()); serr != nil {
 		return errors.Join(serr, err)
 	} else if len(inputs) > 1 {
 		// Each task saw its own files only.
@@ -351,6 +366,10 @@ func (a *attempt) recover(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	if names := a.flow.stateNames(); out.unknown && len(names) > 0 {
+		return fault.New("CHECKPOINT_CORRUPT", "the target's log no longer tells which state of %v batch %d left", names, a.entry.Batch).
+			WithHint("Run a full refresh of this table")
+	}
 	return a.finish(ctx, out, version, true)
 }
 
@@ -361,7 +380,7 @@ func findOutcome(ctx context.Context, table *delta.Table, newest int64, appID st
 		for entry, err := range table.Log(ctx, max(high-step+1, 0), high) {
 			if fault.CodeOf(err) == "DELTA_LOG_GAP" {
 				// The log was cleaned up beyond the commit: the rows are there, the figures are not.
-				return outcome{}, newest, nil
+				return outcome{unknown: true}, newest, nil
 			}
 			if err != nil {
 				return outcome{}, 0, err
@@ -375,10 +394,10 @@ func findOutcome(ctx context.Context, table *delta.Table, newest int64, appID st
 					return out, entry.Version, nil
 				}
 			}
-			return outcome{}, entry.Version, nil
+			return outcome{unknown: true}, entry.Version, nil
 		}
 	}
-	return outcome{}, newest, nil
+	return outcome{unknown: true}, newest, nil
 }
 
 // finish writes the commit entry, after which the batch is history.
@@ -395,6 +414,7 @@ func (a *attempt) finish(ctx context.Context, out outcome, version int64, recove
 		return err
 	}
 	fpCommitWritten.Hit()
+	a.pruneStates(ctx, out.States)
 	r := a.res
 	r.Batches++
 	if recovered {

@@ -17,6 +17,10 @@ type outcome struct {
 	Expectations  []ruleCounts `json:"expectations,omitempty"`
 	// Files are those of the batch that were not simply read.
 	Files []fileOutcome `json:"files,omitempty"`
+	// States are those that steps have after the batch, whichever batch wrote them.
+	States map[string]stateRef `json:"states,omitempty"`
+
+	unknown bool // the commit was found without its outcome
 }
 
 type ruleCounts struct {
@@ -76,6 +80,8 @@ func (t *Metrics) add(m Metrics) {
 	t.LostValues += m.LostValues
 	t.OutputFiles += m.OutputFiles
 	t.OutputBytes += m.OutputBytes
+	t.Fuel += m.Fuel
+	t.GuestTime += m.GuestTime
 	for name, v := range m.User {
 		if t.User == nil {
 			t.User = map[string]float64{}

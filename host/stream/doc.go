@@ -10,16 +10,17 @@
 //  2. tasks: decode, steps, expectations, Parquet files named after flow, batch
 //     and task. Nothing refers to those files yet.
 //  3. the quarantine table's commit with txn(appId, N), if a row was refused.
-//  4. the target's commit with txn(appId, N): the commit point.
-//  5. commit entry N: figures and file states.
-//  6. now and then, the lists of files of many batches become one sorted run.
+//  4. the new states of functions that have one; nothing names them yet.
+//  5. the target's commit with txn(appId, N): the commit point.
+//  6. commit entry N: figures, file states, states of functions.
+//  7. now and then, the lists of files of many batches become one sorted run.
 //
 // The parts by file: flow.go what a flow is; run.go the loop; batch.go one
 // batch; task.go and taskrun.go one task; output.go the columns it writes;
 // generation.go, offsets.go, commits.go, schemas.go the records; records.go and
 // checkpoint.go how they are kept; frontcoded.go, runs.go, known.go the lists of
-// files, filestate.go what they tell; filesource.go, deltasource.go the sources;
-// guards.go what must hold before a run may go on. docs/formats.md describes
+// files, filestate.go what they tell; state.go the state of functions;
+// filesource.go, deltasource.go the sources; guards.go what must hold before a run may go on. docs/formats.md describes
 // every object byte by byte.
 //
 // Invariants:
@@ -28,6 +29,8 @@
 //     is committed when the target says so; commit entry N may lag by one.
 //   - Only the driver commits; a task's only effect is the files it writes.
 //   - The same offset entry and schema version give byte-equal data files.
+//   - A batch of a flow with state is one task, and reads the state that the
+//     commit entry before it names; no other object in state/ is ever read.
 //   - Files are taken in the order of their names, never of their times, so a
 //     late file is found whatever its name or time says; a path is read once.
 //   - A full refresh is a new generation with its own logs; its first commit

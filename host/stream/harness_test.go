@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -34,6 +35,8 @@ type lake struct {
 	mem     memory.Allocator
 	// pipeline is the id of the pipeline.
 	pipeline string
+	// counted adds a step with state to the flows.
+	counted bool
 }
 
 func openLake(dir string) (*lake, error) {
@@ -118,7 +121,7 @@ func (l *lake) mustBronze(t testing.TB) *Flow {
 
 func (l *lake) flow(dataset string, src Source) *Flow {
 	name := dataset[strings.LastIndexByte(dataset, '.')+1:]
-	return &Flow{
+	f := &Flow{
 		Dataset: dataset, Name: name, Pipeline: l.pipeline, UpdateID: "update", Source: src,
 		Target:     Target{Table: l.table(dataset), Name: dataset},
 		Quarantine: l.table(dataset + "_quarantine"),
@@ -128,6 +131,57 @@ func (l *lake) flow(dataset string, src Source) *Flow {
 		Rules: []expect.Rule{{Name: "has_id", Condition: "id >= 0", Action: expect.Quarantine}, {Name: "no_drop", Condition: "id <> 13", Action: expect.Drop}},
 		Steps: []Step{maskStep{}},
 	}
+	if l.counted {
+		f.Steps = []Step{countStep{}, maskStep{}}
+	}
+	return f
+}
+
+// countStep passes rows on and keeps how many there were in all batches.
+type countStep struct{}
+
+const countName = "test/count"
+
+func (countStep) StateName() string { return countName }
+
+func (countStep) Schema(_ context.Context, in *arrow.Schema) (*arrow.Schema, error) { return in, nil }
+
+func (countStep) Run(_ context.Context, t *Task, in array.RecordReader) (array.RecordReader, error) {
+	var count int64
+	if state := t.State(countName); state != nil {
+		var err error
+		if count, err = strconv.ParseInt(string(state), 10, 64); err != nil {
+			return nil, err
+		}
+	}
+	return mapReader(in, in.Schema(), func(rec arrow.RecordBatch) (arrow.RecordBatch, error) {
+		count += rec.NumRows()
+		rec.Retain()
+		return rec, t.SetState(countName, strconv.AppendInt(nil, count, 10))
+	}), nil
+}
+
+// checkCount compares the state with the rows there are.
+func (l *lake) checkCount(f *Flow, rows int64) error {
+	ctx := context.Background()
+	flow := storage.Sub(l.store, "_weir/dwh/checkpoints/"+f.Dataset+"/"+f.Name)
+	gen, ok, err := newestGeneration(ctx, flow)
+	if err != nil || !ok {
+		return err
+	}
+	ck, err := loadCheckpoint(ctx, flow, gen)
+	if err != nil || ck.committed < 0 {
+		return err
+	}
+	e, err := ck.commit(ctx, ck.committed)
+	if err != nil {
+		return err
+	}
+	got, err := ck.store.Get(ctx, statePath(e.States[countName].Batch, countName))
+	if err == nil && string(got) != strconv.FormatInt(rows, 10) {
+		err = fmt.Errorf("the state counts %s rows, want %d", got, rows)
+	}
+	return err
 }
 
 func mustRun(t testing.TB, f *Flow) Result {

@@ -81,6 +81,11 @@ type Metrics struct {
 	OutputBytes      int64 `json:"output_bytes"`
 	// User holds the figures that functions add up.
 	User map[string]float64 `json:"user,omitempty"`
+	// Fuel and GuestTime are what the functions took in this run. A batch that
+	// runs again takes another time, so the logs, which say what it did, leave
+	// them out; a recovered batch has none.
+	Fuel      int64         `json:"-"`
+	GuestTime time.Duration `json:"-"`
 }
 
 // Result is what a run did.

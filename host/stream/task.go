@@ -70,3 +70,28 @@ func (t *Task) Metric(name string, value float64) {
 		t.hooks.metric(name, value)
 	}
 }
+
+// State gives what the last batch left of a Stateful step's state, nil at the first.
+func (t *Task) State(name string) []byte {
+	if t.hooks == nil {
+		return nil
+	}
+	return t.hooks.before[name]
+}
+
+// SetState takes the state that a Stateful step leaves, committed with the
+// batch or not at all. The bytes are the task's.
+func (t *Task) SetState(name string, state []byte) error {
+	if t.hooks == nil {
+		return fault.New("INTERNAL_ERROR", "the task does not run")
+	}
+	t.hooks.setState(name, state)
+	return nil
+}
+
+// Spent adds to what the functions of the batch took.
+func (t *Task) Spent(fuel int64, guest time.Duration) {
+	if t.hooks != nil {
+		t.hooks.spent(fuel, guest)
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -24,6 +25,7 @@ type taskResult struct {
 	metrics Metrics
 	rules   []expect.RuleCounts
 	files   []fileOutcome
+	states  map[string][]byte // new ones, by step
 }
 
 // taskHooks is what a running task offers its steps. Steps may call it from
@@ -33,12 +35,16 @@ type taskHooks struct {
 	pins   map[string]TableVersion
 	policy RowErrorPolicy
 	source sourceReader
+	before map[string][]byte // states, by step
 
 	mu      sync.Mutex
 	refused []refusal
 	errors  int64
 	stop    error // what a row error ended the task with
 	user    map[string]float64
+	fuel    int64
+	guest   time.Duration
+	states  map[string][]byte
 }
 
 // refusal is one row that goes to quarantine.
@@ -110,6 +116,22 @@ func (h *taskHooks) metric(name string, value float64) {
 	h.user[name] += value
 }
 
+func (h *taskHooks) spent(fuel int64, guest time.Duration) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.fuel += fuel
+	h.guest += guest
+}
+
+func (h *taskHooks) setState(name string, state []byte) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.states == nil {
+		h.states = map[string][]byte{}
+	}
+	h.states[name] = state
+}
+
 // taskRunner runs the tasks of one attempt of a batch.
 type taskRunner struct {
 	flow       *Flow
@@ -121,6 +143,7 @@ type taskRunner struct {
 	quarantine *delta.Snapshot
 	// quarantined says that the batch's refused rows are committed already.
 	quarantined bool
+	states      map[string][]byte // that the batch before left
 }
 
 // run does the task. A panic of a step is an error here: one bad function must
@@ -136,7 +159,7 @@ func (r *taskRunner) run(ctx context.Context, t *Task) (res taskResult, err erro
 		return res, err
 	}
 	defer source.Release()
-	t.hooks = &taskHooks{side: r.flow.Side, pins: t.Side, policy: r.flow.OnRowError, source: source}
+	t.hooks = &taskHooks{side: r.flow.Side, pins: t.Side, policy: r.flow.OnRowError, source: source, before: r.states}
 	defer func() { t.hooks = nil }()
 
 	res.adds, res.rules, err = r.pour(ctx, t, source, &res.metrics)
@@ -152,6 +175,7 @@ func (r *taskRunner) run(ctx context.Context, t *Task) (res taskResult, err erro
 		return res, err
 	}
 	r.tally(source, t.hooks, &res)
+	res.states = t.hooks.states
 	if len(t.hooks.refused) == 0 || r.quarantined {
 		return res, nil
 	}
@@ -175,12 +199,16 @@ func (r *taskRunner) pour(ctx context.Context, t *Task, source sourceReader, m *
 		}
 	}()
 	var in array.RecordReader = source
+	var stateful []array.RecordReader
 	for _, step := range r.flow.Steps {
 		out, err := step.Run(ctx, t, in)
 		if err != nil {
 			return nil, nil, err
 		}
 		defer out.Release()
+		if stateName(step) != "" {
+			stateful = append(stateful, out)
+		}
 		in = out
 	}
 	counts, err := expect.Apply(ctx, r.flow.Rules, in, expect.Sink{
@@ -197,6 +225,15 @@ func (r *taskRunner) pour(ctx context.Context, t *Task, source sourceReader, m *
 	})
 	if err != nil {
 		return nil, nil, err
+	}
+	// A step with state sees every row of the batch and gets to its end,
+	// whether a later step wants what it gives.
+	for _, out := range slices.Backward(stateful) {
+		for out.Next() {
+		}
+		if err := out.Err(); err != nil {
+			return nil, nil, err
+		}
 	}
 	// A step need not read all rows, a filter that is never true for one. All
 	// of the source is looked at nevertheless: it may hold new columns.
@@ -251,6 +288,7 @@ func (r *taskRunner) tally(source sourceReader, h *taskHooks, res *taskResult) {
 	m.InputRows, m.RescuedRows, m.MalformedRows = c.rows, c.rescued, c.malformed
 	m.DroppedMalformed, m.LostValues = c.dropped, c.lost
 	m.RowErrors, m.User = h.errors, h.user
+	m.Fuel, m.GuestTime = h.fuel, h.guest
 	switch r.flow.OnRowError {
 	case SkipRowErrors:
 		m.SkippedRows = h.errors
