@@ -27,8 +27,8 @@ import (
 const crashFiles = 14
 
 // crashProject writes a pipeline whose update passes every instant between two
-// writes: file source with schema evolution, a Delta source, a plugin,
-// expectations with quarantine and drop.
+// writes: file source with schema evolution, a Delta source, plugins, one
+// with state, expectations with quarantine and drop.
 func crashProject(t testing.TB, dir string) {
 	t.Helper()
 	write := func(name, text string) {
@@ -50,6 +50,7 @@ libraries:
 plugins:
   - path: `+filepath.Join(pluginDir(t), "nondet.wasm")+`
     grants: {conf: [nondet.*]}
+  - path: `+filepath.Join(pluginDir(t), "keeping.wasm")+`
 `)
 	write("sql/tables.sql", `
 CREATE OR REFRESH STREAMING TABLE bronze.orders AS
@@ -63,6 +64,10 @@ CREATE OR REFRESH STREAMING TABLE silver.orders (
 ) AS SELECT id, CAST(amount * 2 AS DECIMAL(18,2)) AS doubled, amount, city FROM STREAM(bronze.orders);
 
 CREATE OR REFRESH STREAMING TABLE silver.shuffled AS SELECT * FROM STREAM(nondet);
+
+CREATE OR REFRESH STREAMING TABLE a AS SELECT id AS v FROM STREAM(bronze.orders);
+CREATE OR REFRESH STREAMING TABLE b AS SELECT id AS k, city AS label FROM STREAM(bronze.orders);
+CREATE OR REFRESH STREAMING TABLE silver.totals AS SELECT total FROM STREAM(total);
 `)
 	for i := range crashFiles {
 		var b strings.Builder

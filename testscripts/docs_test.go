@@ -127,6 +127,7 @@ var varying = []struct {
 	{regexp.MustCompile(`[0-9.]+ MiB`), "<size>"},
 	{regexp.MustCompile(`("(size|bytes|size_bytes)"):[0-9]+`), "$1:<bytes>"},
 	{regexp.MustCompile(`(numOutputBytes":"|output_bytes\\":)[0-9]+`), "$1<bytes>"},
+	{regexp.MustCompile(`("fuel"):[0-9]+,("guest_us"):[0-9]+`), "$1:<fuel>,$2:<time>"},
 	{regexp.MustCompile(`("lastUpdated"):[0-9]+`), "$1:<time>"},
 	{regexp.MustCompile(`\([0-9]+ bytes\)`), "(<bytes> bytes)"},
 	{regexp.MustCompile(`go1\.[0-9.]+`), "<go>"},

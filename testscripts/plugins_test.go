@@ -31,7 +31,7 @@ func buildPlugins(root, out string) error {
 	if err := os.MkdirAll(out, 0o755); err != nil {
 		return err
 	}
-	for _, pattern := range []string{"plugins/*/main.go", "plugins/fixtures/*/main.go", "testscripts/testdata/plugins/*/main.go"} {
+	for _, pattern := range []string{"plugins/*/main.go", "plugins/fixtures/*/main.go", "testscripts/testdata/plugins/*/main.go", "runtime/plugin/testdata/go/keeping/main.go"} {
 		mains, err := filepath.Glob(filepath.Join(root, pattern))
 		if err != nil {
 			return err
