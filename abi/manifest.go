@@ -17,9 +17,9 @@ type Manifest struct {
 	Module    string     `json:"module"`
 	Version   string     `json:"version,omitempty"`
 	SDK       string     `json:"sdk,omitempty"`
-	Functions []Function `json:"functions,omitempty"`
-	Datasets  []Dataset  `json:"datasets,omitempty"`
-	Flows     []Flow     `json:"flows,omitempty"`
+	Functions []Function `json:"functions,omitzero"`
+	Datasets  []Dataset  `json:"datasets,omitzero"`
+	Flows     []Flow     `json:"flows,omitzero"`
 }
 
 // Function is one dataset function; its number in a call is its place in the
@@ -28,13 +28,13 @@ type Function struct {
 	Name        string      `json:"name"`
 	Kind        string      `json:"kind"`
 	Comment     string      `json:"comment,omitempty"`
-	Inputs      []Input     `json:"inputs,omitempty"`
+	Inputs      []Input     `json:"inputs,omitzero"`
 	RowAligned  bool        `json:"row_aligned,omitempty"`
-	Passthrough Passthrough `json:"passthrough,omitempty"`
+	Passthrough Passthrough `json:"passthrough,omitzero"`
 	Output      []Column    `json:"output,omitzero"` // nil: not declared; empty: no columns
-	Outputs     []Output    `json:"outputs,omitempty"`
+	Outputs     []Output    `json:"outputs,omitzero"`
 	Reuse       bool        `json:"reuse,omitempty"`
-	Conf        []string    `json:"conf,omitempty"` // keys or prefix.*
+	Conf        []string    `json:"conf,omitzero"` // keys or prefix.*
 }
 
 // Input is one input of a function: a dataset by name, or a source.
@@ -49,7 +49,7 @@ type Input struct {
 type Source struct {
 	Format  string            `json:"format"`
 	Path    string            `json:"path,omitempty"`
-	Options map[string]string `json:"options,omitempty"`
+	Options map[string]string `json:"options,omitzero"`
 }
 
 // Column is a column of an output or of a dataset.
@@ -74,7 +74,7 @@ func (c Column) Field() (arrow.Field, error) {
 type Output struct {
 	Dataset string   `json:"dataset"`
 	Mode    string   `json:"mode"`
-	Keys    []string `json:"keys,omitempty"`
+	Keys    []string `json:"keys,omitzero"`
 }
 
 // Rename is one column that the host carries around the guest.
@@ -116,14 +116,14 @@ type Dataset struct {
 	Function        string            `json:"function,omitempty"`
 	Comment         string            `json:"comment,omitempty"`
 	Private         bool              `json:"private,omitempty"`
-	TableProperties map[string]string `json:"table_properties,omitempty"`
-	PartitionBy     []string          `json:"partition_by,omitempty"`
-	ClusterBy       []string          `json:"cluster_by,omitempty"`
-	Schema          []Column          `json:"schema,omitempty"`
-	Expectations    []Expectation     `json:"expectations,omitempty"`
+	TableProperties map[string]string `json:"table_properties,omitzero"`
+	PartitionBy     []string          `json:"partition_by,omitzero"`
+	ClusterBy       []string          `json:"cluster_by,omitzero"`
+	Schema          []Column          `json:"schema,omitzero"`
+	Expectations    []Expectation     `json:"expectations,omitzero"`
 	OnRowError      string            `json:"on_row_error,omitempty"` // "" when absent: a flow's own counts, else fail
 	Format          string            `json:"format,omitempty"`
-	Options         map[string]string `json:"options,omitempty"`
+	Options         map[string]string `json:"options,omitzero"`
 }
 
 // Expectation is a rule on the rows of a dataset.
@@ -144,16 +144,16 @@ type Flow struct {
 	Once       bool   `json:"once,omitempty"`
 	OnRowError string `json:"on_row_error,omitempty"`
 
-	Keys                         []string `json:"keys,omitempty"`
+	Keys                         []string `json:"keys,omitzero"`
 	SequenceBy                   string   `json:"sequence_by,omitempty"`
 	ApplyAsDeletes               string   `json:"apply_as_deletes,omitempty"`
 	ApplyAsTruncates             string   `json:"apply_as_truncates,omitempty"`
 	IgnoreNullUpdates            bool     `json:"ignore_null_updates,omitempty"`
-	ColumnList                   []string `json:"column_list,omitempty"`
-	ExceptColumnList             []string `json:"except_column_list,omitempty"`
+	ColumnList                   []string `json:"column_list,omitzero"`
+	ExceptColumnList             []string `json:"except_column_list,omitzero"`
 	StoredAsSCDType              int      `json:"stored_as_scd_type,omitempty"` // 1 when absent in an AUTO CDC flow
-	TrackHistoryColumnList       []string `json:"track_history_column_list,omitempty"`
-	TrackHistoryExceptColumnList []string `json:"track_history_except_column_list,omitempty"`
+	TrackHistoryColumnList       []string `json:"track_history_column_list,omitzero"`
+	TrackHistoryExceptColumnList []string `json:"track_history_except_column_list,omitzero"`
 }
 
 // Function finds a function by name and gives its number.

@@ -303,6 +303,32 @@ func TestRowErrors(t *testing.T) {
 	}
 }
 
+// A list or an object that is there and empty stays there: a manifest that is
+// written and read again (the cache does it) is the same manifest.
+func TestEmptyListsAndObjectsReadBackAsTheyAre(t *testing.T) {
+	for _, text := range []string{
+		`{"abi":1,"module":"m","functions":[],"datasets":[],"flows":[]}`,
+		`{"abi":1,"module":"m","functions":[{"name":"f","kind":"map","inputs":[{"mode":"batch","source":{"format":"json","options":{}}}]}]}`,
+		`{"abi":1,"module":"m","functions":[{"name":"f","kind":"map","inputs":[{"mode":"stream","dataset":"a.b","columns":[]}],"output":[],"conf":[]}]}`,
+		`{"abi":1,"module":"m","functions":[{"name":"f","kind":"map","inputs":[{"mode":"stream","dataset":"a.b"}],"row_aligned":true,"passthrough":{},"output":[{"name":"x","type":"int"}]}]}`,
+		`{"abi":1,"module":"m","datasets":[{"name":"t","type":"streaming_table","table_properties":{},"partition_by":[],"cluster_by":[],"schema":[],"expectations":[]}]}`,
+		`{"abi":1,"module":"m","datasets":[{"name":"t","type":"sink","format":"delta","options":{}}]}`,
+	} {
+		m, err := ParseManifest([]byte(text))
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+			continue
+		}
+		again, err := json.Marshal(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if back, err := ParseManifest(again); err != nil || !reflect.DeepEqual(m, back) {
+			t.Errorf("%s was written as %s (%v)", text, again, err)
+		}
+	}
+}
+
 func FuzzParseManifest(f *testing.F) {
 	for _, text := range goodManifests(f) {
 		f.Add(text)
