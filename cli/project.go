@@ -76,14 +76,19 @@ func cacheDir() (string, error) {
 // logger writes human text to a terminal and JSON elsewhere; WEIR_LOG sets the
 // level and is "warn" unless set.
 func logger(c *cli.Context) *slog.Logger {
-	level := slog.LevelWarn
-	if v := os.Getenv("WEIR_LOG"); v != "" {
-		// A bad name keeps the default: the log is a help, not a result.
-		_ = level.UnmarshalText([]byte(v))
+	level, v := slog.LevelWarn, os.Getenv("WEIR_LOG")
+	var bad error
+	if v != "" {
+		bad = level.UnmarshalText([]byte(v))
 	}
 	opts := &slog.HandlerOptions{Level: level}
+	var handler slog.Handler = slog.NewJSONHandler(c.App.ErrWriter, opts)
 	if isTerminal(c.App.ErrWriter) {
-		return slog.New(slog.NewTextHandler(c.App.ErrWriter, opts))
+		handler = slog.NewTextHandler(c.App.ErrWriter, opts)
 	}
-	return slog.New(slog.NewJSONHandler(c.App.ErrWriter, opts))
+	log := slog.New(handler)
+	if bad != nil {
+		log.Warn("WEIR_LOG names no level; the log is at warn. Use debug, info, warn or error", "value", v)
+	}
+	return log
 }
