@@ -104,6 +104,25 @@ type nullColumn struct {
 func (c *nullColumn) next(n int) (arrow.Array, error) { return c.adapt.nulls(c.typ, n), nil }
 func (c *nullColumn) release()                        {}
 
+// indexColumn gives the position of each row in its file.
+type indexColumn struct {
+	mem memory.Allocator
+	at  int64
+}
+
+func (c *indexColumn) next(n int) (arrow.Array, error) {
+	b := array.NewInt64Builder(c.mem)
+	defer b.Release()
+	b.Reserve(n)
+	for range n {
+		b.UnsafeAppend(c.at)
+		c.at++
+	}
+	return b.NewArray(), nil
+}
+
+func (c *indexColumn) release() {}
+
 type partitionColumn struct {
 	mem   memory.Allocator
 	value *string

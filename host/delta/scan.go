@@ -21,7 +21,13 @@ type ScanOptions struct {
 	Files []AddFile
 	// BatchRows is the most rows a batch has; 0 is 32,768.
 	BatchRows int
+	// RowIndex adds a last column, RowIndexColumn: where the row lies in its
+	// file, deleted rows counted. A batch never holds rows of two files.
+	RowIndex bool
 }
+
+// RowIndexColumn is the name of the column that ScanOptions.RowIndex adds, of type BIGINT.
+const RowIndexColumn = "__weir_row_index"
 
 const defaultBatchRows = 32 << 10
 
@@ -50,7 +56,11 @@ func (s *Snapshot) Scan(ctx context.Context, opt ScanOptions) (array.RecordReade
 			return nil, unsupported("column %q is of type variant, which cannot be read yet", f.name)
 		}
 	}
-	sc := &scanner{ctx: ctx, snapshot: s, fields: fields, schema: arrow.NewSchema(arrowFields(&structType{fields}), nil), files: files, rows: opt.BatchRows}
+	out := arrowFields(&structType{fields})
+	if opt.RowIndex {
+		out = append(out, arrow.Field{Name: RowIndexColumn, Type: arrow.PrimitiveTypes.Int64})
+	}
+	sc := &scanner{ctx: ctx, snapshot: s, fields: fields, schema: arrow.NewSchema(out, nil), files: files, rows: opt.BatchRows, rowIndex: opt.RowIndex}
 	if sc.rows <= 0 {
 		sc.rows = defaultBatchRows
 	}
@@ -66,6 +76,7 @@ type scanner struct {
 	schema   *arrow.Schema
 	files    []AddFile
 	rows     int
+	rowIndex bool
 
 	file *fileScan
 	rec  arrow.RecordBatch
@@ -161,6 +172,9 @@ func (s *scanner) open(add *AddFile) (fs *fileScan, err error) {
 	}
 	if err == nil {
 		fs.columns, err = s.snapshot.columns(s.ctx, add, fs.file, s.fields)
+	}
+	if err == nil && s.rowIndex {
+		fs.columns = append(fs.columns, &indexColumn{mem: t.mem})
 	}
 	if err != nil {
 		return nil, errors.Join(err, fs.close())

@@ -20,6 +20,7 @@ type Table struct {
 	mem     memory.Allocator
 	now     func() time.Time
 	outside func(ctx context.Context, uri string) (storage.Object, error)
+	engine  Engine // nil: expressions cannot be evaluated
 
 	mu     sync.Mutex
 	cached *Snapshot // the newest one seen
