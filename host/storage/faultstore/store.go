@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
@@ -17,6 +19,13 @@ type Store struct {
 	mu    sync.Mutex
 	rules []*counted
 	calls []CallRecord
+	late  []lateCall
+}
+
+// lateCall is a request that arrives once more when the store has seen so many calls.
+type lateCall struct {
+	due  int
+	work func()
 }
 
 // CallRecord is one call that was made.
@@ -62,7 +71,10 @@ func (s *Store) Calls() []CallRecord {
 
 // hit notes a call, waits if it is to be delayed, and tells what happens to it.
 func (s *Store) hit(ctx context.Context, op Op, name string) (Effect, error) {
-	e := s.effect(op, name)
+	e, late := s.effect(op, name)
+	for _, l := range late {
+		l.work()
+	}
 	if e.call != nil {
 		e.call()
 	}
@@ -76,20 +88,51 @@ func (s *Store) hit(ctx context.Context, op Op, name string) (Effect, error) {
 	return e, nil
 }
 
-func (s *Store) effect(op Op, name string) Effect {
+func (s *Store) effect(op Op, name string) (Effect, []lateCall) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.calls = append(s.calls, CallRecord{op, name})
+	var due []lateCall
+	s.late = slices.DeleteFunc(s.late, func(l lateCall) bool {
+		if l.due > len(s.calls) {
+			return false
+		}
+		due = append(due, l)
+		return true
+	})
 	for _, r := range s.rules {
-		if !r.fits(op, name) {
+		if !r.fits(op, name, len(s.calls)) {
 			continue
 		}
 		r.seen++
 		if r.seen > r.Skip && (r.Times == 0 || r.seen <= r.Skip+r.Times) {
-			return r.Effect
+			return r.Effect, due
 		}
 	}
-	return Effect{keep: -1}
+	return Effect{keep: -1}, due
+}
+
+// done is what happens when the call has been made.
+func (e *Effect) done() {
+	if e.after != nil {
+		e.after()
+	}
+}
+
+// again makes a call the second time that the effect asks for, now or later.
+func (s *Store) again(ctx context.Context, e *Effect, work func(context.Context) error, err error) error {
+	if e.twice {
+		err = work(ctx)
+	}
+	if e.later > 0 {
+		ctx = context.WithoutCancel(ctx)
+		s.mu.Lock()
+		s.late = append(s.late, lateCall{len(s.calls) + e.later, func() {
+			_ = work(ctx) // nobody waits for the answer
+		}})
+		s.mu.Unlock()
+	}
+	return err
 }
 
 // do runs work unless the call is to fail before it.
@@ -98,6 +141,11 @@ func (s *Store) do(ctx context.Context, op Op, name string, work func() error) e
 	if err != nil {
 		return err
 	}
+	defer e.done()
+	return e.around(work)
+}
+
+func (e *Effect) around(work func() error) error {
 	if e.err != nil && !e.answer {
 		return e.err
 	}
@@ -108,17 +156,19 @@ func (s *Store) do(ctx context.Context, op Op, name string, work func() error) e
 }
 
 // write is do for calls that carry data: of a torn one a part arrives.
-func (s *Store) write(ctx context.Context, op Op, name string, data []byte, work func([]byte) error) error {
+func (s *Store) write(ctx context.Context, op Op, name string, data []byte, work func(context.Context, []byte) error) error {
 	e, err := s.hit(ctx, op, name)
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
+	}
+	defer e.done()
+	switch {
 	case e.err == nil:
-		return work(data)
+		return s.again(ctx, &e, func(ctx context.Context) error { return work(ctx, data) }, work(ctx, data))
 	case e.answer:
-		return errors.Join(work(data), e.err)
+		return errors.Join(work(ctx, data), e.err)
 	case e.keep >= 0:
-		return errors.Join(work(data[:min(e.keep, len(data))]), e.err)
+		return errors.Join(work(ctx, data[:min(e.keep, len(data))]), e.err)
 	}
 	return e.err
 }
@@ -126,8 +176,12 @@ func (s *Store) write(ctx context.Context, op Op, name string, data []byte, work
 // Get implements storage.Store. Torn, it gives the first bytes beside the error.
 func (s *Store) Get(ctx context.Context, name string) (data []byte, err error) {
 	e, err := s.hit(ctx, OpGet, name)
-	if err != nil || e.err != nil && e.keep < 0 {
-		return nil, errors.Join(err, e.err)
+	if err != nil {
+		return nil, err
+	}
+	defer e.done()
+	if e.err != nil && e.keep < 0 {
+		return nil, e.err
 	}
 	if data, err = s.inner.Get(ctx, name); err != nil {
 		return nil, err
@@ -167,9 +221,11 @@ func (o *object) ReadAt(p []byte, off int64) (int, error) {
 
 func (o *object) read(p []byte, read func([]byte) (int, error)) (int, error) {
 	e, err := o.store.hit(o.ctx, OpRead, o.name)
-	switch {
-	case err != nil:
+	if err != nil {
 		return 0, err
+	}
+	defer e.done()
+	switch {
 	case e.err == nil:
 		return read(p)
 	case e.keep > 0:
@@ -190,12 +246,12 @@ func (s *Store) Stat(ctx context.Context, name string) (info storage.Info, err e
 
 // Put implements storage.Store.
 func (s *Store) Put(ctx context.Context, name string, data []byte) error {
-	return s.write(ctx, OpPut, name, data, func(p []byte) error { return s.inner.Put(ctx, name, p) })
+	return s.write(ctx, OpPut, name, data, func(ctx context.Context, p []byte) error { return s.inner.Put(ctx, name, p) })
 }
 
 // PutIfAbsent implements storage.Store.
 func (s *Store) PutIfAbsent(ctx context.Context, name string, data []byte) error {
-	return s.write(ctx, OpPutIfAbsent, name, data, func(p []byte) error { return s.inner.PutIfAbsent(ctx, name, p) })
+	return s.write(ctx, OpPutIfAbsent, name, data, func(ctx context.Context, p []byte) error { return s.inner.PutIfAbsent(ctx, name, p) })
 }
 
 // Create implements storage.Store.
@@ -221,32 +277,56 @@ type writer struct {
 }
 
 func (w *writer) Write(p []byte) (n int, err error) {
-	err = w.store.write(w.ctx, OpWrite, w.name, p, func(p []byte) error {
+	e, err := w.store.hit(w.ctx, OpWrite, w.name)
+	if err != nil {
+		return 0, err
+	}
+	defer e.done()
+	switch {
+	case e.err == nil:
+		return w.Writer.Write(p)
+	case e.answer:
 		n, err = w.Writer.Write(p)
-		return err
-	})
-	return n, err
+	case e.keep >= 0:
+		n, err = w.Writer.Write(p[:min(e.keep, len(p))])
+	}
+	return n, errors.Join(err, e.err)
 }
 
 func (w *writer) Commit() error {
 	return w.store.do(w.ctx, OpCommit, w.name, w.Writer.Commit)
 }
 
+func (w *writer) Abort() error {
+	return w.store.do(w.ctx, OpAbort, w.name, w.Writer.Abort)
+}
+
 // Delete implements storage.Store.
 func (s *Store) Delete(ctx context.Context, name string) error {
-	return s.do(ctx, OpDelete, name, func() error { return s.inner.Delete(ctx, name) })
+	e, err := s.hit(ctx, OpDelete, name)
+	if err != nil {
+		return err
+	}
+	defer e.done()
+	remove := func(ctx context.Context) error { return s.inner.Delete(ctx, name) }
+	return e.around(func() error { return s.again(ctx, &e, remove, remove(ctx)) })
 }
 
 // List implements storage.Store. Torn, it gives the first n objects.
 func (s *Store) List(ctx context.Context, prefix string, opt storage.ListOptions) iter.Seq2[storage.Info, error] {
 	return func(yield func(storage.Info, error) bool) {
 		e, err := s.hit(ctx, OpList, prefix)
-		if err != nil || e.err != nil && e.keep < 0 {
-			yield(storage.Info{}, errors.Join(err, e.err))
+		if err != nil {
+			yield(storage.Info{}, err)
+			return
+		}
+		defer e.done()
+		if e.err != nil && e.keep < 0 {
+			yield(storage.Info{}, e.err)
 			return
 		}
 		n := 0
-		for info, err := range s.inner.List(ctx, prefix, opt) {
+		for info, err := range e.listing(s.inner.List(ctx, prefix, opt)) {
 			if e.err != nil && n == e.keep {
 				yield(storage.Info{}, e.err)
 				return
@@ -255,6 +335,39 @@ func (s *Store) List(ctx context.Context, prefix string, opt storage.ListOptions
 			if !yield(info, err) {
 				return
 			}
+		}
+	}
+}
+
+// listing doubles and mixes a listing as the effect says; an error stays the last.
+func (e *Effect) listing(objects iter.Seq2[storage.Info, error]) iter.Seq2[storage.Info, error] {
+	if !e.twice && !e.mixed {
+		return objects
+	}
+	return func(yield func(storage.Info, error) bool) {
+		var all []storage.Info
+		var failed error
+		for info, err := range objects {
+			if err != nil {
+				failed = err
+				break
+			}
+			all = append(all, info)
+			if e.twice {
+				all = append(all, info)
+			}
+		}
+		if e.mixed {
+			r := rand.New(rand.NewPCG(e.seed, 0))
+			r.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+		}
+		for _, info := range all {
+			if !yield(info, nil) {
+				return
+			}
+		}
+		if failed != nil {
+			yield(storage.Info{}, failed)
 		}
 	}
 }

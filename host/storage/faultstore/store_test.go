@@ -3,7 +3,9 @@ package faultstore_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"slices"
 	"testing"
 	"time"
 
@@ -159,5 +161,143 @@ func TestStreamsAndListingsGoWrongInTheMiddle(t *testing.T) {
 	}
 	if err := unlock(); err != nil {
 		t.Error(err)
+	}
+}
+
+// script is a fixed sequence of calls; it gives the error of each.
+func script(s storage.Store) (errs []error) {
+	note := func(err error) { errs = append(errs, err) }
+	note(s.Put(ctx, "a", []byte("1")))
+	note(s.PutIfAbsent(ctx, "b", []byte("2")))
+	if w, err := s.Create(ctx, "c"); err != nil {
+		note(err)
+		note(err)
+	} else {
+		_, err := w.Write([]byte("3"))
+		note(err)
+		note(errors.Join(w.Commit(), w.Abort()))
+	}
+	note(s.Delete(ctx, "a"))
+	return errs
+}
+
+func TestEveryCallCanBeTheOneThatGoesWrong(t *testing.T) {
+	whole, _ := twin(t)
+	script(whole)
+	calls := whole.Calls()
+	if len(calls) != 7 {
+		t.Fatalf("%v", calls)
+	}
+	for n := range len(calls) {
+		hit := 0
+		s, _ := twin(t, faultstore.AtCall(n+1, faultstore.Call(func() { hit++ })))
+		script(s)
+		if hit != 1 {
+			t.Errorf("call %d was hit %d times", n+1, hit)
+		}
+		s, d := twin(t, faultstore.FromCall(n+1, faultstore.Fail(errBoom)))
+		script(s)
+		if got := s.Calls(); len(got) < n+1 || got[n] != calls[n] {
+			t.Errorf("call %d of %v, want %v", n+1, got, calls[n])
+		}
+		if _, err := d.Get(ctx, "b"); (err == nil) != (n+1 > 2) {
+			t.Errorf("dead at call %d, b: %v", n+1, err)
+		}
+		if _, err := d.Get(ctx, "c"); (err == nil) != (n+1 > 5) {
+			t.Errorf("dead at call %d, c: %v", n+1, err)
+		}
+	}
+}
+
+func TestAfterRunsWhenTheWorkIsDone(t *testing.T) {
+	var s *faultstore.Store
+	var d *storage.Dir
+	seen := ""
+	s, d = twin(t, faultstore.AtCall(1, faultstore.After(func() {
+		data, _ := d.Get(ctx, "a")
+		seen = string(data)
+	})))
+	if err := s.Put(ctx, "a", []byte("1")); err != nil || seen != "1" {
+		t.Errorf("%q, %v", seen, err)
+	}
+}
+
+func TestARepeatedRequestAnswersAsTheSecond(t *testing.T) {
+	s, d := twin(t, faultstore.Rule{Effect: faultstore.Duplicate()})
+	if err := s.PutIfAbsent(ctx, "a", []byte("1")); !errors.Is(err, storage.ErrExist) {
+		t.Errorf("%v", err)
+	}
+	if data, err := d.Get(ctx, "a"); string(data) != "1" {
+		t.Errorf("%q, %v", data, err)
+	}
+	if err := errors.Join(s.Put(ctx, "a", []byte("2")), s.Delete(ctx, "a"), s.Put(ctx, "a", nil)); err != nil {
+		t.Error(err)
+	}
+	var names []string
+	for info, err := range s.List(ctx, "", storage.ListOptions{}) {
+		if err != nil {
+			t.Error(err)
+		}
+		names = append(names, info.Name)
+	}
+	if !slices.Equal(names, []string{"a", "a"}) {
+		t.Errorf("%v", names)
+	}
+}
+
+func TestARequestCanComeOnceMoreTooLate(t *testing.T) {
+	s, d := twin(t, faultstore.AtCall(1, faultstore.DuplicateLate(2)))
+	for _, data := range []string{"1", "2", "3"} {
+		if err := s.Put(ctx, "a", []byte(data)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if data, err := d.Get(ctx, "a"); err != nil || string(data) != "3" {
+		t.Errorf("the late request came before the third: %q, %v", data, err)
+	}
+	s, d = twin(t, faultstore.AtCall(2, faultstore.DuplicateLate(1)))
+	for _, data := range []string{"1", "2"} {
+		if err := s.Put(ctx, "a", []byte(data)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := d.Put(ctx, "a", []byte("3")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Stat(ctx, "b"); !errors.Is(err, storage.ErrNotExist) {
+		t.Error(err)
+	}
+	if data, err := d.Get(ctx, "a"); err != nil || string(data) != "2" {
+		t.Errorf("%q, %v", data, err)
+	}
+}
+
+func TestAListingCanComeInAnyOrder(t *testing.T) {
+	s, d := twin(t)
+	var want []string
+	for i := range 20 {
+		name := fmt.Sprintf("%02d", i)
+		want = append(want, name)
+		if err := d.Put(ctx, name, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	names := func(seed uint64) (out []string) {
+		s.Heal()
+		s.Add(faultstore.Rule{Op: faultstore.OpList, Effect: faultstore.Reorder(seed)})
+		for info, err := range s.List(ctx, "", storage.ListOptions{}) {
+			if err != nil {
+				t.Error(err)
+			}
+			out = append(out, info.Name)
+		}
+		return out
+	}
+	one, again, other := names(1), names(1), names(2)
+	if slices.Equal(one, want) || slices.Equal(one, other) || !slices.Equal(one, again) {
+		t.Errorf("%v, %v, %v", one, again, other)
+	}
+	if slices.Sort(one); !slices.Equal(one, want) {
+		t.Errorf("%v", one)
 	}
 }
