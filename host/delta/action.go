@@ -98,13 +98,26 @@ type CommitInfo struct {
 	UserMetadata        string         `json:"userMetadata,omitempty"`
 	EngineInfo          string         `json:"engineInfo,omitempty"`
 	TxnID               string         `json:"txnId,omitempty"`
+	// Tags are marks that features leave, such as delta.rowTracking.preserved.
+	Tags map[string]string `json:"tags,omitempty"`
 }
 
-// domain is named metadata of a feature, kept whether we know the feature or not.
-type domain struct {
+// DomainMetadata is a named configuration that the table keeps for a feature or
+// an application, whether we know it or not. Removed takes the domain away.
+type DomainMetadata struct {
 	Domain        string `json:"domain"`
 	Configuration string `json:"configuration"`
 	Removed       bool   `json:"removed"`
+}
+
+// CDCFile is a file of the change data feed: rows with their _change_type. If a
+// version has any, its changes are in these files and nowhere else.
+type CDCFile struct {
+	Path            string             `json:"path"`
+	PartitionValues map[string]*string `json:"partitionValues"`
+	Size            int64              `json:"size"`
+	DataChange      bool               `json:"dataChange"` // always false: the rows of the table are in other files
+	Tags            map[string]string  `json:"tags,omitempty"`
 }
 
 type sidecar struct {
@@ -118,18 +131,14 @@ type action struct {
 	Protocol           *Protocol       `json:"protocol,omitempty"`
 	Metadata           *Metadata       `json:"metaData,omitempty"`
 	Txn                *Txn            `json:"txn,omitempty"`
-	Domain             *domain         `json:"domainMetadata,omitempty"`
+	Domain             *DomainMetadata `json:"domainMetadata,omitempty"`
 	Remove             *RemoveFile     `json:"remove,omitempty"`
 	Add                *AddFile        `json:"add,omitempty"`
-	Cdc                *cdcFile        `json:"cdc,omitempty"`
+	Cdc                *CDCFile        `json:"cdc,omitempty"`
 	CheckpointMetadata *struct {
 		Version int64 `json:"version"`
 	} `json:"checkpointMetadata,omitempty"`
 	Sidecar *sidecar `json:"sidecar,omitempty"`
-}
-
-type cdcFile struct {
-	Path string `json:"path"`
 }
 
 // commitActions is one version of the log, decoded.
@@ -140,10 +149,10 @@ type commitActions struct {
 	protocol *Protocol
 	metadata *Metadata
 	txns     []Txn
-	domains  []domain
+	domains  []DomainMetadata
 	removes  []RemoveFile
 	adds     []AddFile
-	cdc      int
+	cdc      []CDCFile
 
 	// Of V2 checkpoints only.
 	checkpoint bool
@@ -204,7 +213,10 @@ func (c *commitActions) take(a *action) error {
 	case a.Domain != nil:
 		c.domains = append(c.domains, *a.Domain)
 	case a.Cdc != nil:
-		c.cdc++
+		if a.Cdc.Path == "" {
+			return fault.New("DELTA_INVALID_LOG", "a cdc action has no path")
+		}
+		c.cdc = append(c.cdc, *a.Cdc)
 	case a.CheckpointMetadata != nil:
 		c.checkpoint = true
 	case a.Sidecar != nil:
@@ -231,7 +243,7 @@ func decodeCommitInfo(raw json.RawMessage) *CommitInfo {
 		"timestamp": &info.Timestamp, "inCommitTimestamp": &info.InCommitTimestamp, "operation": &info.Operation,
 		"operationParameters": &info.OperationParameters, "readVersion": &info.ReadVersion, "isolationLevel": &info.IsolationLevel,
 		"isBlindAppend": &info.IsBlindAppend, "operationMetrics": &info.OperationMetrics, "userMetadata": &info.UserMetadata,
-		"engineInfo": &info.EngineInfo, "txnId": &info.TxnID,
+		"engineInfo": &info.EngineInfo, "txnId": &info.TxnID, "tags": &info.Tags,
 	} {
 		if v, ok := fields[name]; ok {
 			_ = json.Unmarshal(v, into) // an odd field stays empty
@@ -275,6 +287,9 @@ func (c *commitActions) encode() ([]byte, error) {
 	}
 	for i := range c.adds {
 		add("add", &c.adds[i])
+	}
+	for i := range c.cdc {
+		add("cdc", &c.cdc[i])
 	}
 	return encodeActions(lines)
 }

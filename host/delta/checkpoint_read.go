@@ -241,7 +241,7 @@ func takeActions(name string, rows *actionRows, into *commitActions) error {
 				ReaderFeatures: rows.list("readerFeatures"), WriterFeatures: rows.list("writerFeatures"),
 			}
 		case "domainMetadata":
-			a.Domain = &domain{Domain: rows.str("domain"), Configuration: rows.str("configuration"), Removed: rows.bool("removed")}
+			a.Domain = &DomainMetadata{Domain: rows.str("domain"), Configuration: rows.str("configuration"), Removed: rows.bool("removed")}
 		case "sidecar":
 			a.Sidecar = &sidecar{Path: rows.str("path"), SizeInBytes: rows.int("sizeInBytes")}
 		}

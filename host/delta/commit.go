@@ -46,13 +46,47 @@ type Commit struct {
 
 	Add    []AddFile
 	Remove []AddFile
+	// Delete takes single rows out of files by deletion vectors. Rows that a
+	// commit which won the race deleted stay deleted, too; a file of which no row
+	// is left is removed. A file is in Remove or in Delete, once.
+	Delete []FileDelete
 	// ReplaceAll removes every live file of the version that the commit lands on.
 	ReplaceAll bool
+	// ChangeData are the files of the change data feed. With any of them all
+	// changes of the commit must be in them.
+	ChangeData []CDCFile
+	// Reads says what the outcome depends on beside Remove and Delete.
+	Reads Reads
+	// Rearranges says that rows only move between files: nothing changes for readers.
+	Rearranges bool
+	// Domains are set, or taken away, on top of those there are.
+	Domains []DomainMetadata
+	// Metrics are added to those that are counted, for commitInfo.operationMetrics.
+	Metrics map[string]any
+	// Change is what happens to the columns that there are.
+	Change SchemaChange
 	// Txn makes the commit happen once: if the table has this version of the
 	// application or a later one, Commit writes nothing and fails with *AlreadyCommitted.
 	Txn *Txn
 	// Timestamp is when the commit says it was made; zero is now.
 	Timestamp time.Time
+}
+
+// FileDelete names rows of a file.
+type FileDelete struct {
+	// File is the file as it was read, its deletion vector included.
+	File AddFile
+	// Rows are the positions that are newly deleted.
+	Rows *RowSet
+}
+
+// Reads is what the outcome of a commit depends on. The zero value is nothing:
+// the commit is right whatever others commit before it.
+type Reads struct {
+	// Table says that any change of rows matters.
+	Table bool
+	// Where says that rows matter which may meet the condition.
+	Where *Predicate
 }
 
 // Result tells where a commit landed.

@@ -9,7 +9,6 @@ import (
 	"hash/crc32"
 	"io"
 	"math"
-	"slices"
 	"strings"
 
 	"github.com/RoaringBitmap/roaring/v2"
@@ -17,19 +16,6 @@ import (
 
 	"github.com/weir-data/weir/host/fault"
 )
-
-// deletedRows is a decoded deletion vector: the physical positions in a file
-// that are deleted.
-type deletedRows struct {
-	buckets     []dvBucket // ascending
-	cardinality uint64
-}
-
-// dvBucket holds the positions that share their upper 32 bits.
-type dvBucket struct {
-	high uint32
-	low  *roaring.Bitmap
-}
 
 const (
 	dvMagic     = 1681511377
@@ -43,7 +29,7 @@ func invalidDV(format string, args ...any) *fault.Error {
 }
 
 // decodeDV decodes the portable form. It checks that the bytes hold exactly cardinality positions.
-func decodeDV(data []byte, cardinality int64) (rows *deletedRows, err error) {
+func decodeDV(data []byte, cardinality int64) (rows *RowSet, err error) {
 	defer guard(&err, "DELTA_INVALID_DELETION_VECTOR", "the vector")
 	if len(data) < 12 {
 		return nil, invalidDV("%d bytes are too few", len(data))
@@ -57,12 +43,12 @@ func decodeDV(data []byte, cardinality int64) (rows *deletedRows, err error) {
 	if n > uint64(len(rest))/12+1 {
 		return nil, invalidDV("%d buckets do not fit into %d bytes", n, len(rest))
 	}
-	rows = &deletedRows{}
+	rows = &RowSet{}
 	for i := range n {
 		if len(rest) < 4 {
 			return nil, invalidDV("bucket %d of %d is missing", i, n)
 		}
-		b := dvBucket{binary.LittleEndian.Uint32(rest), roaring.New()}
+		b := rowBucket{binary.LittleEndian.Uint32(rest), roaring.New()}
 		if i > 0 && b.high <= rows.buckets[i-1].high {
 			return nil, invalidDV("buckets are out of order")
 		}
@@ -78,56 +64,24 @@ func decodeDV(data []byte, cardinality int64) (rows *deletedRows, err error) {
 		}
 		rest = rest[4+read:]
 		rows.buckets = append(rows.buckets, b)
-		rows.cardinality += b.low.GetCardinality()
 	}
-	if rows.cardinality != uint64(cardinality) {
-		return nil, invalidDV("it holds %d rows, the log says %d", rows.cardinality, cardinality)
+	if n := rows.Len(); n != cardinality {
+		return nil, invalidDV("it holds %d rows, the log says %d", n, cardinality)
 	}
 	return rows, nil
 }
 
-// last gives the greatest position, or -1.
-func (d *deletedRows) last() int64 {
-	for _, b := range slices.Backward(d.buckets) {
-		if !b.low.IsEmpty() {
-			return int64(b.high)<<32 | int64(b.low.Maximum())
-		}
+// DeletedRows reads which rows of a file are deleted; nil when none are.
+func (t *Table) DeletedRows(ctx context.Context, f *AddFile) (*RowSet, error) {
+	if f.DeletionVector == nil {
+		return nil, nil
 	}
-	return -1
-}
-
-// live gives the runs of rows of [from, to) that are not deleted, relative to from.
-func (d *deletedRows) live(from, to int64) [][2]int64 {
-	var runs [][2]int64
-	next := from
-	for _, b := range d.buckets {
-		base := int64(b.high) << 32
-		if base >= to || base+math.MaxUint32 < from {
-			continue
-		}
-		it := b.low.Iterator()
-		if from > base {
-			it.AdvanceIfNeeded(uint32(from - base))
-		}
-		for it.HasNext() {
-			pos := base + int64(it.Next())
-			if pos >= to {
-				break
-			}
-			if pos > next {
-				runs = append(runs, [2]int64{next - from, pos - from})
-			}
-			next = pos + 1
-		}
-	}
-	if next < to {
-		runs = append(runs, [2]int64{next - from, to - from})
-	}
-	return runs
+	rows, err := t.loadDV(ctx, f.DeletionVector)
+	return rows, fault.Place(err, "DELTA_INVALID_DELETION_VECTOR", fault.Where{File: f.Path})
 }
 
 // loadDV reads a vector from where its descriptor points.
-func (t *Table) loadDV(ctx context.Context, dv *DeletionVector) (*deletedRows, error) {
+func (t *Table) loadDV(ctx context.Context, dv *DeletionVector) (*RowSet, error) {
 	if dv.SizeInBytes < 0 || dv.Cardinality < 0 {
 		return nil, invalidDV("size %d and cardinality %d", dv.SizeInBytes, dv.Cardinality)
 	}
@@ -186,7 +140,7 @@ func relativeDV(s string) (string, error) {
 }
 
 // loadStoredDV reads one vector of a file: size, bytes, checksum.
-func (t *Table) loadStoredDV(ctx context.Context, uri string, dv *DeletionVector) (*deletedRows, error) {
+func (t *Table) loadStoredDV(ctx context.Context, uri string, dv *DeletionVector) (*RowSet, error) {
 	o, err := t.openFile(ctx, uri)
 	if err != nil {
 		return nil, err
@@ -202,7 +156,7 @@ func (t *Table) loadStoredDV(ctx context.Context, uri string, dv *DeletionVector
 	return rows, nil
 }
 
-func readDV(r io.ReaderAt, size, offset int64, dv *DeletionVector) (*deletedRows, error) {
+func readDV(r io.ReaderAt, size, offset int64, dv *DeletionVector) (*RowSet, error) {
 	total := int64(dv.SizeInBytes) + 8
 	if offset < 0 || offset+total > size {
 		return nil, invalidDV("%d bytes at %d do not fit into a file of %d", total, offset, size)

@@ -61,8 +61,8 @@ func TestDeletedRowsAreTheRunsInBetween(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d.last() != 1<<33+2 {
-		t.Error(d.last())
+	if d.Last() != 1<<33+2 {
+		t.Error(d.Last())
 	}
 	for _, c := range []struct {
 		from, to int64
@@ -188,7 +188,7 @@ func FuzzDeletionVector(f *testing.F) {
 			return
 		}
 		// The runs of any window and the deleted rows in it make up the window.
-		last := d.last()
+		last := d.Last()
 		live := int64(0)
 		for _, r := range d.live(0, 1000) {
 			live += r[1] - r[0]

@@ -20,6 +20,8 @@ type Entry struct {
 	Metadata   *Metadata
 	Protocol   *Protocol
 	Txns       []Txn
+	Domains    []DomainMetadata
+	ChangeData []CDCFile
 	CommitInfo *CommitInfo
 }
 
@@ -72,7 +74,7 @@ func (t *Table) entry(ctx context.Context, version int64) (*Entry, error) {
 	}
 	return &Entry{
 		Version: version, Timestamp: c.time(), Adds: c.adds, Removes: c.removes, Metadata: c.metadata,
-		Protocol: c.protocol, Txns: c.txns, CommitInfo: c.info,
+		Protocol: c.protocol, Txns: c.txns, Domains: c.domains, ChangeData: c.cdc, CommitInfo: c.info,
 	}, nil
 }
 

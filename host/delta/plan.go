@@ -172,29 +172,29 @@ func (t *Table) planCreate(c *Commit, out *commitActions, now time.Time) error {
 		if err != nil {
 			return err
 		}
-		out.domains = []domain{d}
+		out.domains = []DomainMetadata{d}
 	}
 	out.protocol, out.metadata = &p, m
 	return checkWritable(&p, m, schema)
 }
 
 // clusteringDomain names the columns by which readers may expect the files to be clustered.
-func clusteringDomain(schema *structType, by, partitionBy []string) (domain, error) {
+func clusteringDomain(schema *structType, by, partitionBy []string) (DomainMetadata, error) {
 	if len(partitionBy) > 0 {
-		return domain{}, fault.New("DELTA_CLUSTER_BY_WITH_PARTITIONED_BY", "a table cannot have both")
+		return DomainMetadata{}, fault.New("DELTA_CLUSTER_BY_WITH_PARTITIONED_BY", "a table cannot have both")
 	}
 	columns := make([][]string, len(by))
 	for i, name := range by {
 		columns[i] = strings.Split(name, ".")
 		if schema.leaf(columns[i]) == nil {
-			return domain{}, fault.New("DELTA_COLUMN_NOT_FOUND", "clustering column %q is not in the schema", name)
+			return DomainMetadata{}, fault.New("DELTA_COLUMN_NOT_FOUND", "clustering column %q is not in the schema", name)
 		}
 	}
 	conf, err := json.Marshal(map[string]any{"clusteringColumns": columns})
 	if err != nil {
-		return domain{}, fault.Wrap(err, "DELTA_COMMIT_FAILED", "clustering columns")
+		return DomainMetadata{}, fault.Wrap(err, "DELTA_COMMIT_FAILED", "clustering columns")
 	}
-	return domain{Domain: "delta.clustering", Configuration: string(conf)}, nil
+	return DomainMetadata{Domain: "delta.clustering", Configuration: string(conf)}, nil
 }
 
 func checkPartitions(schema *structType, by []string) error {

@@ -151,7 +151,7 @@ type fileScan struct {
 	columns []column
 	total   int64
 	pos     int64
-	deleted *deletedRows
+	deleted *RowSet
 }
 
 func (s *scanner) open(add *AddFile) (fs *fileScan, err error) {
@@ -167,8 +167,8 @@ func (s *scanner) open(add *AddFile) (fs *fileScan, err error) {
 		return nil, err
 	}
 	fs.total = fs.file.reader.NumRows()
-	if fs.deleted != nil && fs.deleted.last() >= fs.total {
-		err = invalidDV("row %d is deleted, the file has %d", fs.deleted.last(), fs.total)
+	if fs.deleted != nil && fs.deleted.Last() >= fs.total {
+		err = invalidDV("row %d is deleted, the file has %d", fs.deleted.Last(), fs.total)
 	}
 	if err == nil {
 		fs.columns, err = s.snapshot.columns(s.ctx, add, fs.file, s.fields)

@@ -30,7 +30,7 @@ type Snapshot struct {
 	files   *layers[*AddFile]
 	tombs   *layers[*RemoveFile]
 	txns    map[string]Txn
-	domains map[string]domain
+	domains map[string]DomainMetadata
 }
 
 // Version gives the version of the table that the snapshot shows.
@@ -116,6 +116,15 @@ func (s *Snapshot) LiveRows() (int64, error) {
 func (s *Snapshot) Txn(appID string) (int64, bool) {
 	txn, ok := s.txns[appID]
 	return txn.Version, ok
+}
+
+// Domains gives the configurations of the metadata domains the table has, by name.
+func (s *Snapshot) Domains() map[string]string {
+	out := make(map[string]string, len(s.domains))
+	for name, d := range s.domains {
+		out[name] = d.Configuration
+	}
+	return out
 }
 
 // Snapshot gives the newest version of the table. It reads what was committed
@@ -352,7 +361,7 @@ func newReplay(t *Table, from *Snapshot) *replay {
 	if from == nil {
 		return &replay{&Snapshot{
 			table: t, version: -1, files: newLayers[*AddFile](), tombs: newLayers[*RemoveFile](),
-			txns: map[string]Txn{}, domains: map[string]domain{},
+			txns: map[string]Txn{}, domains: map[string]DomainMetadata{},
 		}}
 	}
 	next := *from
