@@ -16,8 +16,9 @@ import (
 // segment is what a listing of the log tells: the commits, and the
 // checkpoints from which a replay can start.
 type segment struct {
-	commits     []int64 // ascending
-	checkpoints []checkpointFiles
+	commits     []int64           // ascending
+	times       []int64           // of the commits' files in milliseconds, where the listing asked for them
+	checkpoints []checkpointFiles // newest first
 }
 
 // checkpointFiles is one complete checkpoint. Several of one version hold the same state.
@@ -62,12 +63,16 @@ func (t *Table) lastCheckpoint(ctx context.Context) (version int64, ok bool, err
 
 // list reads the names of the log from version from on.
 func (t *Table) list(ctx context.Context, from int64) (*segment, error) {
-	seg := &segment{}
-	parts := map[string]*checkpointFiles{}
 	opt := storage.ListOptions{NamesOnly: true}
 	if from > 0 {
 		opt.After = fmt.Sprintf("%s/%020d", logFolder, from)
 	}
+	return t.listFrom(ctx, opt)
+}
+
+func (t *Table) listFrom(ctx context.Context, opt storage.ListOptions) (*segment, error) {
+	seg := &segment{}
+	parts := map[string]*checkpointFiles{}
 	for info, err := range t.store.List(ctx, logFolder, opt) {
 		if err != nil {
 			return nil, err
@@ -77,7 +82,7 @@ func (t *Table) list(ctx context.Context, from int64) (*segment, error) {
 			break // names of versions start with a digit: the rest is folders and hints
 		}
 		if version, ok := versionOf(base); ok {
-			seg.take(version, info.Name, base[20:], parts)
+			seg.take(version, info, base[20:], parts)
 		}
 	}
 	for _, p := range parts {
@@ -112,10 +117,12 @@ func versionOf(base string) (int64, bool) {
 }
 
 // take sorts one name of the log into the segment; names it does not know are no error.
-func (s *segment) take(version int64, name, rest string, parts map[string]*checkpointFiles) {
+func (s *segment) take(version int64, info storage.Info, rest string, parts map[string]*checkpointFiles) {
+	name := info.Name
 	switch words := strings.Split(strings.TrimPrefix(rest, "."), "."); {
 	case rest == ".json":
 		s.commits = append(s.commits, version)
+		s.times = append(s.times, info.ModTime.UnixMilli())
 	case words[0] != "checkpoint":
 	case len(words) == 2 && words[1] == "parquet":
 		s.checkpoints = append(s.checkpoints, checkpointFiles{version, rankClassic, []string{name}})
