@@ -100,7 +100,7 @@ func (c *checker) vector(ctx context.Context, f *AddFile, rows int64) (int64, er
 	if err != nil {
 		return 0, err
 	}
-	if last := deleted.last(); rows >= 0 && last >= rows {
+	if last := deleted.Last(); rows >= 0 && last >= rows {
 		return 0, invalidDV("it deletes row %d of a file of %d rows", last, rows)
 	}
 	if _, ok := f.NumRecords(); !ok {
