@@ -87,13 +87,13 @@ func (w *FileWriter) newPartFile(ctx context.Context, name string, values map[st
 		return nil, fault.Place(err, "DELTA_WRITE_FAILED", fault.Where{File: name})
 	}
 	p := &partFile{w: w, name: name, values: values, sink: sink, count: &countingWriter{w: sink}, stats: newFileStats(w.file, w.properties, w.always)}
-	props := parquet.NewWriterProperties(append(withoutDictionary(w.file, first),
+	props := parquet.NewWriterProperties(append(withoutDictionary(w.parquet, first),
 		parquet.WithAllocator(w.table.mem),
 		parquet.WithCompression(w.codec.compress),
 		parquet.WithStoreDecimalAsInteger(true), // as Spark writes them
 		parquet.WithMaxRowGroupLength(maxGroupRows+chunkRows),
 	)...)
-	if p.pq, err = newEncoder(w.file, p.count, props); err != nil {
+	if p.pq, err = newEncoder(w.parquet, p.count, props); err != nil {
 		return nil, fault.Wrap(errors.Join(err, sink.Abort()), "DELTA_WRITE_FAILED", "file %s cannot be begun", name)
 	}
 	return p, nil
@@ -106,7 +106,7 @@ func (p *partFile) write(ctx context.Context, cols []arrow.Array, rows int) erro
 			return err
 		}
 	}
-	rec := array.NewRecordBatch(p.w.file, cols, int64(rows))
+	rec := array.NewRecordBatch(p.w.parquet, cols, int64(rows))
 	defer rec.Release()
 	countNulls(cols)
 	var g errgroup.Group

@@ -24,6 +24,10 @@ type ScanOptions struct {
 	// RowIndex adds a last column, RowIndexColumn: where the row lies in its
 	// file, deleted rows counted. A batch never holds rows of two files.
 	RowIndex bool
+	// RowTracking adds two columns behind the table's, RowIDColumn and
+	// RowCommitVersionColumn: the stable identity of the row and the version
+	// that inserted or last updated it. They are null in files that have none.
+	RowTracking bool
 }
 
 // RowIndexColumn is the name of the column that ScanOptions.RowIndex adds, of type BIGINT.
@@ -57,10 +61,13 @@ func (s *Snapshot) Scan(ctx context.Context, opt ScanOptions) (array.RecordReade
 		}
 	}
 	out := arrowFields(&structType{fields})
+	if opt.RowTracking {
+		out = append(out, trackingFields()...)
+	}
 	if opt.RowIndex {
 		out = append(out, arrow.Field{Name: RowIndexColumn, Type: arrow.PrimitiveTypes.Int64})
 	}
-	sc := &scanner{ctx: ctx, snapshot: s, fields: fields, schema: arrow.NewSchema(out, nil), files: files, rows: opt.BatchRows, rowIndex: opt.RowIndex}
+	sc := &scanner{ctx: ctx, snapshot: s, fields: fields, schema: arrow.NewSchema(out, nil), files: files, rows: opt.BatchRows, rowIndex: opt.RowIndex, tracking: opt.RowTracking}
 	if sc.rows <= 0 {
 		sc.rows = defaultBatchRows
 	}
@@ -77,6 +84,7 @@ type scanner struct {
 	files    []AddFile
 	rows     int
 	rowIndex bool
+	tracking bool
 
 	file *fileScan
 	rec  arrow.RecordBatch
@@ -172,6 +180,11 @@ func (s *scanner) open(add *AddFile) (fs *fileScan, err error) {
 	}
 	if err == nil {
 		fs.columns, err = s.snapshot.columns(s.ctx, add, fs.file, s.fields)
+	}
+	if err == nil && s.tracking {
+		var tracked []column
+		tracked, err = s.snapshot.trackingColumns(s.ctx, add, fs.file)
+		fs.columns = append(fs.columns, tracked...)
 	}
 	if err == nil && s.rowIndex {
 		fs.columns = append(fs.columns, &indexColumn{mem: t.mem})

@@ -33,6 +33,13 @@ type WriteOptions struct {
 	ClusterBy []string
 	// Replace says that the commit will replace all rows, so that Schema may be any.
 	Replace bool
+	// RowTracking keeps the identity of rows that the files take over from
+	// others: batches may have the columns RowIDColumn and RowCommitVersionColumn,
+	// null where a row is new. For tables whose row tracking is enabled.
+	RowTracking bool
+
+	changeType bool   // batches have the column _change_type, and so do the files
+	folder     string // in which the files go, "" or that of the change files
 }
 
 const (
@@ -54,10 +61,13 @@ type FileWriter struct {
 	opt         WriteOptions
 	tree        *structType
 	schema      *arrow.Schema // of the table
+	hidden      []hiddenColumn
+	row         *arrow.Schema // of the table, and the hidden columns
 	partitionBy []string
 	properties  map[string]string
-	always      []string // columns that get statistics in any case
-	file        *arrow.Schema
+	always      []string      // columns that get statistics in any case
+	file        *arrow.Schema // of the table's columns in the files
+	parquet     *arrow.Schema // of all columns in the files
 	codec       codec
 	adapter     *adapter
 
@@ -99,6 +109,15 @@ func (t *Table) Write(ctx context.Context, opt WriteOptions) (*FileWriter, error
 	}
 	w.schema = arrow.NewSchema(arrowFields(w.tree), nil)
 	w.file = physicalSchema(w.tree, w.partitionBy)
+	if opt.RowTracking {
+		if w.hidden, err = trackingColumns(w.properties); err != nil {
+			return nil, err
+		}
+	}
+	if opt.changeType {
+		w.hidden = append(w.hidden, changeTypeHidden)
+	}
+	w.row, w.parquet = withHidden(w.schema, w.hidden, false), withHidden(w.file, w.hidden, true)
 	return w, nil
 }
 
@@ -188,7 +207,7 @@ func (w *FileWriter) conform(rec arrow.RecordBatch) (arrow.RecordBatch, error) {
 	fields := rec.Schema().Fields()
 	used := make([]bool, len(fields))
 	cols := make([]arrow.Array, len(w.tree.fields))
-	defer releaseArrays(cols)
+	defer func() { releaseArrays(cols) }()
 	for i, f := range w.tree.fields {
 		j := matchName(f, fields)
 		if j < 0 {
@@ -205,12 +224,17 @@ func (w *FileWriter) conform(rec arrow.RecordBatch) (arrow.RecordBatch, error) {
 			return nil, err
 		}
 	}
+	hidden, err := w.hiddenOf(rec, used)
+	if err != nil {
+		return nil, err
+	}
+	cols = append(cols, hidden...)
 	if j := slices.Index(used, false); j >= 0 {
 		return nil, fault.New("DELTA_COLUMN_NOT_FOUND", "column %q of the batch is not in the table", fields[j].Name).
 			WithHint("Add it with MergeSchema")
 	}
 	countNulls(cols) // they share buffers and counts with the caller's arrays
-	return array.NewRecordBatch(w.schema, cols, rec.NumRows()), nil
+	return array.NewRecordBatch(w.row, cols, rec.NumRows()), nil
 }
 
 func releaseArrays(cols []arrow.Array) {
@@ -299,7 +323,7 @@ func (w *FileWriter) join(pending []arrow.RecordBatch) (arrow.RecordBatch, error
 	for _, r := range pending {
 		rows += r.NumRows()
 	}
-	cols := make([]arrow.Array, w.schema.NumFields())
+	cols := make([]arrow.Array, w.row.NumFields())
 	defer releaseArrays(cols)
 	parts := make([]arrow.Array, len(pending))
 	for i := range cols {
@@ -308,10 +332,10 @@ func (w *FileWriter) join(pending []arrow.RecordBatch) (arrow.RecordBatch, error
 		}
 		var err error
 		if cols[i], err = array.Concatenate(parts, w.table.mem); err != nil {
-			return nil, fault.Wrap(err, "DELTA_WRITE_FAILED", "column %s of a chunk", w.schema.Field(i).Name)
+			return nil, fault.Wrap(err, "DELTA_WRITE_FAILED", "column %s of a chunk", w.row.Field(i).Name)
 		}
 	}
-	return array.NewRecordBatch(w.schema, cols, rows), nil
+	return array.NewRecordBatch(w.row, cols, rows), nil
 }
 
 func releaseBatches(batches []arrow.RecordBatch) {
@@ -327,7 +351,11 @@ func (w *FileWriter) writeTo(ctx context.Context, dir string, values map[string]
 		if err := w.makeRoom(); err != nil {
 			return err
 		}
-		name := fmt.Sprintf("%spart-00000-%s-c%03d.%s.parquet", dir, w.opt.Name, w.parts[dir], w.codec.name)
+		kind := "part"
+		if w.opt.folder != "" {
+			kind = "cdc"
+		}
+		name := fmt.Sprintf("%s%s%s-00000-%s-c%03d.%s.parquet", w.opt.folder, dir, kind, w.opt.Name, w.parts[dir], w.codec.name)
 		var err error
 		if p, err = w.newPartFile(ctx, name, values, w.dataColumns(chunk)); err != nil {
 			return err
@@ -378,7 +406,7 @@ func (w *FileWriter) dataColumns(chunk arrow.RecordBatch) []arrow.Array {
 			out = append(out, chunk.Column(i))
 		}
 	}
-	return out
+	return append(out, chunk.Columns()[len(w.tree.fields):]...)
 }
 
 // makeRoom closes the file that was not written to for the longest time when too many are open.
