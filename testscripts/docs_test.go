@@ -173,3 +173,50 @@ func TestArchitectureNamesFilesThatExist(t *testing.T) {
 		t.Fatalf("only %d names found", checked)
 	}
 }
+
+// TestTheFeaturesTableNamesTestsThatExist holds the page on Delta to the code:
+// every feature names a test, and every test it names is there.
+func TestTheFeaturesTableNamesTestsThatExist(t *testing.T) {
+	root := repoRoot(t)
+	text, err := os.ReadFile(filepath.Join(root, "docs", "delta.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, _ := strings.Cut(string(text), "| --- | --- | --- | --- |\n")
+	table, _, _ = strings.Cut(table, "\n\n")
+	name := regexp.MustCompile("`(?:([a-z/]+)\\.)?((?:Test|Fuzz)[A-Za-z0-9]+)`")
+	for row := range strings.SplitSeq(strings.TrimSpace(table), "\n") {
+		tests := name.FindAllStringSubmatch(row, -1)
+		if len(tests) == 0 {
+			t.Errorf("no test: %s", row)
+		}
+		for _, m := range tests {
+			folder := "host/delta"
+			if m[1] != "" {
+				folder = m[1]
+			}
+			if !declares(t, filepath.Join(root, folder), "func "+m[2]+"(") {
+				t.Errorf("no test %s in %s", m[2], folder)
+			}
+		}
+	}
+}
+
+// declares tells whether a test file of a folder holds a text.
+func declares(t *testing.T, folder, text string) bool {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(folder, "*_test.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		data, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if bytes.Contains(data, []byte(text)) {
+			return true
+		}
+	}
+	return false
+}

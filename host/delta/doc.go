@@ -22,6 +22,6 @@
 //
 // It does not delete or update single rows, write deletion vectors or change
 // data, compact, vacuum or clean up the log, write tables with column mapping,
-// row tracking or type widening, nor read variant columns. Statistics are
-// written for other engines; Scan does not skip files by them.
+// row tracking or type widening, nor read variant columns. ScanOptions.Where leaves
+// out files by partition values and statistics.
 package delta

@@ -198,15 +198,7 @@ func parseTimestamp(s string) (time.Time, error) {
 
 // parseDecimal reads a decimal exactly; one that does not fit the type is an error.
 func parseDecimal(s string, t *arrow.Decimal128Type) (decimal128.Num, error) {
-	if strings.ContainsAny(s, "/_xXpP") || len(s) > 100 {
-		return decimal128.Num{}, strconv.ErrSyntax
-	}
-	if i := strings.IndexAny(s, "eE"); i >= 0 {
-		if exp, err := strconv.Atoi(s[i+1:]); err != nil || exp < -100 || exp > 100 {
-			return decimal128.Num{}, strconv.ErrRange
-		}
-	}
-	r, ok := new(big.Rat).SetString(s)
+	r, ok := parseRat(s)
 	if !ok {
 		return decimal128.Num{}, strconv.ErrSyntax
 	}
@@ -219,4 +211,17 @@ func parseDecimal(s string, t *arrow.Decimal128Type) (decimal128.Num, error) {
 		return decimal128.Num{}, strconv.ErrRange
 	}
 	return decimal128.FromBigInt(r.Num()), nil
+}
+
+// parseRat reads a decimal number of a sane size.
+func parseRat(s string) (*big.Rat, bool) {
+	if strings.ContainsAny(s, "/_xXpP") || len(s) > 100 {
+		return nil, false
+	}
+	if i := strings.IndexAny(s, "eE"); i >= 0 {
+		if exp, err := strconv.Atoi(s[i+1:]); err != nil || exp < -100 || exp > 100 {
+			return nil, false
+		}
+	}
+	return new(big.Rat).SetString(s)
 }

@@ -19,6 +19,9 @@ type ScanOptions struct {
 	Columns []string
 	// Files are the files to read, in this order; nil is all live ones, by path.
 	Files []AddFile
+	// Where leaves out files that hold no row for which it is true. It does not
+	// filter: other rows than those come, too.
+	Where *Predicate
 	// BatchRows is the most rows a batch has; 0 is 32,768.
 	BatchRows int
 	// RowIndex adds a last column, RowIndexColumn: where the row lies in its
@@ -39,12 +42,9 @@ const defaultBatchRows = 32 << 10
 // lacks are null. Files are opened one after the other, and of a file about one
 // row group is held. The caller releases the reader.
 func (s *Snapshot) Scan(ctx context.Context, opt ScanOptions) (array.RecordReader, error) {
-	files := opt.Files
-	if files == nil {
-		var err error
-		if files, err = s.Files(ctx); err != nil {
-			return nil, err
-		}
+	files, err := s.filesToScan(ctx, opt)
+	if err != nil {
+		return nil, err
 	}
 	fields := s.schema.fields
 	if opt.Columns != nil {
