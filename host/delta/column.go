@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"math"
 	"slices"
+	"sort"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -20,6 +21,8 @@ import (
 type column interface {
 	// next gives the next n rows in the table's type.
 	next(n int) (arrow.Array, error)
+	// skip passes over n rows. Row groups that are passed over as a whole are not read.
+	skip(n int64)
 	release()
 }
 
@@ -102,6 +105,7 @@ type nullColumn struct {
 }
 
 func (c *nullColumn) next(n int) (arrow.Array, error) { return c.adapt.nulls(c.typ, n), nil }
+func (c *nullColumn) skip(int64)                      {}
 func (c *nullColumn) release()                        {}
 
 // indexColumn gives the position of each row in its file.
@@ -121,7 +125,8 @@ func (c *indexColumn) next(n int) (arrow.Array, error) {
 	return b.NewArray(), nil
 }
 
-func (c *indexColumn) release() {}
+func (c *indexColumn) skip(n int64) { c.at += n }
+func (c *indexColumn) release()     {}
 
 type partitionColumn struct {
 	mem   memory.Allocator
@@ -139,31 +144,60 @@ func (c *partitionColumn) next(n int) (arrow.Array, error) {
 	return b.NewArray(), nil
 }
 
-func (c *partitionColumn) release() {}
+func (c *partitionColumn) skip(int64) {}
+func (c *partitionColumn) release()   {}
 
 // storedColumn reads a column of the file and adapts it.
 type storedColumn struct {
-	reader interface {
-		NextBatch(int64) (*arrow.Chunked, error)
-		Release()
-	}
-	adapt *adapter
-	typ   dataType
+	adapt  *adapter
+	typ    dataType
+	open   func(groups []int) (columnReader, error)
+	groups []int64 // the first row of each row group, and behind the last one
+
+	reader columnReader // nil until the first row is read, or after a row group was passed over
+	at     int64        // the next row
+	ahead  int64        // rows behind the reader that are to be passed over
+}
+
+type columnReader interface {
+	NextBatch(int64) (*arrow.Chunked, error)
+	Release()
 }
 
 func newStoredColumn(ctx context.Context, fr *pqarrow.FileReader, index int, adapt *adapter, f *field) (column, error) {
 	sf := &fr.Manifest.Fields[index]
+	c := &storedColumn{adapt: adapt, typ: f.typ, groups: []int64{0}}
+	for i := range fr.ParquetReader().NumRowGroups() {
+		c.groups = append(c.groups, c.groups[i]+fr.ParquetReader().RowGroup(i).NumRows())
+	}
 	if sf.IsLeaf() && fr.ParquetReader().MetaData().Schema.Column(sf.ColIndex).PhysicalType() == parquet.Types.Int96 {
-		return &storedColumn{newInt96Reader(fr.ParquetReader(), sf, adapt.mem), adapt, f.typ}, nil
+		c.open = func(groups []int) (columnReader, error) {
+			return newInt96Reader(fr.ParquetReader(), sf, groups, adapt.mem), nil
+		}
+		return c, nil
 	}
-	r, err := fr.GetFieldReader(ctx, index, leavesOf(sf, nil), allGroups(fr.ParquetReader()))
-	if err != nil {
-		return nil, fault.Wrap(err, "DELTA_INVALID_DATA_FILE", "the column cannot be read")
+	c.open = func(groups []int) (columnReader, error) {
+		r, err := fr.GetFieldReader(ctx, index, leavesOf(sf, nil), groups)
+		if err != nil {
+			return nil, fault.Wrap(err, "DELTA_INVALID_DATA_FILE", "the column cannot be read")
+		}
+		if r == nil {
+			return nil, fault.New("DELTA_INVALID_DATA_FILE", "the column has no values")
+		}
+		return r, nil
 	}
-	if r == nil {
-		return nil, fault.New("DELTA_INVALID_DATA_FILE", "the column has no values")
+	var err error
+	c.reader, err = c.open(c.from(0))
+	return c, err
+}
+
+// from lists the row groups from one on.
+func (c *storedColumn) from(group int) []int {
+	var out []int
+	for i := group; i+1 < len(c.groups); i++ {
+		out = append(out, i)
 	}
-	return &storedColumn{r, adapt, f.typ}, nil
+	return out
 }
 
 // leavesOf adds the Parquet columns below a field to the set.
@@ -189,15 +223,54 @@ func allGroups(r *file.Reader) []int {
 }
 
 func (c *storedColumn) next(n int) (arrow.Array, error) {
+	if err := c.pass(); err != nil {
+		return nil, err
+	}
 	arr, err := nextArray(c.reader, n, c.adapt.mem)
 	if err != nil {
 		return nil, err
 	}
 	defer arr.Release()
+	c.at += int64(arr.Len())
 	return c.adapt.adapt(arr, c.typ)
 }
 
-func (c *storedColumn) release() { c.reader.Release() }
+func (c *storedColumn) skip(n int64) { c.ahead += n }
+
+// pass brings the reader to the next row that is wanted.
+func (c *storedColumn) pass() error {
+	target := c.at + c.ahead
+	group := sort.Search(len(c.groups), func(i int) bool { return c.groups[i] > target }) - 1
+	if c.reader == nil || c.ahead > 0 && c.groups[group] > c.at {
+		c.release()
+		var err error
+		if c.reader, err = c.open(c.from(group)); err != nil {
+			return err
+		}
+		c.at = c.groups[group]
+	}
+	for c.at < target {
+		chunked, err := c.reader.NextBatch(min(target-c.at, defaultBatchRows))
+		if err != nil {
+			return fault.Wrap(err, "DELTA_INVALID_DATA_FILE", "the values cannot be read")
+		}
+		n := int64(chunked.Len())
+		chunked.Release()
+		if n == 0 {
+			return fault.New("DELTA_INVALID_DATA_FILE", "the column ends at row %d", c.at)
+		}
+		c.at += n
+	}
+	c.ahead = 0
+	return nil
+}
+
+func (c *storedColumn) release() {
+	if c.reader != nil {
+		c.reader.Release()
+		c.reader = nil
+	}
+}
 
 // nextArray reads rows into one array.
 func nextArray(r interface {
@@ -226,15 +299,15 @@ func nextArray(r interface {
 // int96Reader reads timestamps of 96 bits to microseconds. pqarrow goes through
 // nanoseconds, which end in the year 2262.
 type int96Reader struct {
-	file  *file.Reader
-	col   int
-	group int
-	rr    file.RecordReader
+	file   *file.Reader
+	col    int
+	groups []int // to come
+	rr     file.RecordReader
 }
 
-func newInt96Reader(r *file.Reader, sf *pqarrow.SchemaField, mem memory.Allocator) *int96Reader {
+func newInt96Reader(r *file.Reader, sf *pqarrow.SchemaField, groups []int, mem memory.Allocator) *int96Reader {
 	descr := r.MetaData().Schema.Column(sf.ColIndex)
-	return &int96Reader{file: r, col: sf.ColIndex, rr: file.NewRecordReader(descr, sf.LevelInfo, sf.Field.Type, mem, r.BufferPool())}
+	return &int96Reader{file: r, col: sf.ColIndex, groups: groups, rr: file.NewRecordReader(descr, sf.LevelInfo, sf.Field.Type, mem, r.BufferPool())}
 }
 
 func (r *int96Reader) Release() { r.rr.Release() }
@@ -265,14 +338,14 @@ func (r *int96Reader) NextBatch(n int64) (*arrow.Chunked, error) {
 }
 
 func (r *int96Reader) nextGroup() (bool, error) {
-	if r.group >= r.file.NumRowGroups() {
+	if len(r.groups) == 0 {
 		return false, nil
 	}
-	pages, err := r.file.RowGroup(r.group).GetColumnPageReader(r.col)
+	pages, err := r.file.RowGroup(r.groups[0]).GetColumnPageReader(r.col)
 	if err != nil {
 		return false, err
 	}
-	r.group++
+	r.groups = r.groups[1:]
 	if rr, ok := r.rr.(file.RecordReaderWithError); ok {
 		return true, rr.SetPageReaderWithError(pages)
 	}

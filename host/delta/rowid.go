@@ -90,6 +90,13 @@ func (c *trackedColumn) next(n int) (arrow.Array, error) {
 	return b.NewArray(), nil
 }
 
+func (c *trackedColumn) skip(n int64) {
+	c.at += n
+	if c.kept != nil {
+		c.kept.skip(n)
+	}
+}
+
 func (c *trackedColumn) release() {
 	if c.kept != nil {
 		c.kept.release()

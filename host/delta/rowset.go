@@ -190,3 +190,30 @@ func (s *RowSet) live(from, to int64) [][2]int64 {
 	}
 	return runs
 }
+
+// runs gives the runs of rows of [from, to) that are in the set, relative to from.
+func (s *RowSet) runs(from, to int64) [][2]int64 {
+	var runs [][2]int64
+	for _, b := range s.buckets {
+		base := int64(b.high) << 32
+		if base >= to || base+math.MaxUint32 < from {
+			continue
+		}
+		it := b.low.Iterator()
+		if from > base {
+			it.AdvanceIfNeeded(uint32(from - base))
+		}
+		for it.HasNext() {
+			pos := base + int64(it.Next())
+			if pos >= to {
+				break
+			}
+			if n := len(runs); n > 0 && runs[n-1][1] == pos-from {
+				runs[n-1][1]++
+			} else {
+				runs = append(runs, [2]int64{pos - from, pos - from + 1})
+			}
+		}
+	}
+	return runs
+}

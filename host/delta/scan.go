@@ -46,6 +46,20 @@ func (s *Snapshot) Scan(ctx context.Context, opt ScanOptions) (array.RecordReade
 	if err != nil {
 		return nil, err
 	}
+	return s.scanner(ctx, files, opt)
+}
+
+// pick reads the given rows of one file, those that are live, in the file's order.
+func (s *Snapshot) pick(ctx context.Context, f *AddFile, rows *RowSet, opt ScanOptions) (*scanner, error) {
+	sc, err := s.scanner(ctx, []AddFile{*f}, opt)
+	if err == nil {
+		sc.only = rows
+	}
+	return sc, err
+}
+
+// scanner begins to read files as the options say.
+func (s *Snapshot) scanner(ctx context.Context, files []AddFile, opt ScanOptions) (*scanner, error) {
 	fields := s.schema.fields
 	if opt.Columns != nil {
 		fields = make([]*field, len(opt.Columns))
@@ -85,6 +99,7 @@ type scanner struct {
 	rows     int
 	rowIndex bool
 	tracking bool
+	only     *RowSet // of the one file that is read; nil: all rows
 
 	file *fileScan
 	rec  arrow.RecordBatch
@@ -160,6 +175,7 @@ type fileScan struct {
 	total   int64
 	pos     int64
 	deleted *RowSet
+	only    *RowSet // nil: all that are not deleted
 }
 
 func (s *scanner) open(add *AddFile) (fs *fileScan, err error) {
@@ -177,6 +193,9 @@ func (s *scanner) open(add *AddFile) (fs *fileScan, err error) {
 	fs.total = fs.file.reader.NumRows()
 	if fs.deleted != nil && fs.deleted.Last() >= fs.total {
 		err = invalidDV("row %d is deleted, the file has %d", fs.deleted.Last(), fs.total)
+	}
+	if s.only != nil {
+		fs.only = s.only.Minus(fs.deleted)
 	}
 	if err == nil {
 		fs.columns, err = s.snapshot.columns(s.ctx, add, fs.file, s.fields)
@@ -205,31 +224,35 @@ func (f *fileScan) close() error {
 	return f.file.close()
 }
 
-// next gives the live rows among the next n; the count is -1 at the end.
+// next gives the wanted rows among the next n; the count is -1 at the end.
 func (f *fileScan) next(n int) ([]arrow.Array, int64, error) {
 	rows := min(int64(n), f.total-f.pos)
 	if rows <= 0 {
 		return nil, -1, nil
 	}
-	var runs [][2]int64
-	if f.deleted != nil {
-		runs = f.deleted.live(f.pos, f.pos+rows)
-	}
+	runs, all := f.wanted(f.pos, f.pos+rows)
 	f.pos += rows
-	cols, err := f.read(int(rows))
+	if all {
+		cols, err := f.read(int(rows))
+		return cols, rows, err
+	}
+	if len(runs) == 0 {
+		f.skip(rows)
+		return nil, 0, nil
+	}
+	first, last := runs[0][0], runs[len(runs)-1][1]
+	f.skip(first)
+	cols, err := f.read(int(last - first))
 	if err != nil {
 		return nil, 0, err
 	}
-	if f.deleted == nil || len(runs) == 1 && runs[0][1]-runs[0][0] == rows {
-		return cols, rows, nil
-	}
+	f.skip(rows - last)
 	defer releaseArrays(cols)
-	if len(runs) == 0 {
-		return nil, 0, nil
-	}
 	kept := int64(0)
-	for _, r := range runs {
-		kept += r[1] - r[0]
+	for i := range runs {
+		runs[i][0] -= first
+		runs[i][1] -= first
+		kept += runs[i][1] - runs[i][0]
 	}
 	out := make([]arrow.Array, len(cols))
 	for i, c := range cols {
@@ -239,6 +262,28 @@ func (f *fileScan) next(n int) ([]arrow.Array, int64, error) {
 		}
 	}
 	return out, kept, nil
+}
+
+// wanted gives the runs of rows of [from, to) that the scan gives, relative to
+// from, or that it gives all of them.
+func (f *fileScan) wanted(from, to int64) (runs [][2]int64, all bool) {
+	switch {
+	case f.only != nil:
+		runs = f.only.runs(from, to)
+	case f.deleted != nil:
+		runs = f.deleted.live(from, to)
+	default:
+		return nil, true
+	}
+	return runs, len(runs) == 1 && runs[0] == [2]int64{0, to - from}
+}
+
+func (f *fileScan) skip(rows int64) {
+	if rows > 0 {
+		for _, c := range f.columns {
+			c.skip(rows)
+		}
+	}
 }
 
 // read decodes the next rows of every column, several columns at once.
