@@ -68,6 +68,8 @@ type Commit struct {
 	// Txn makes the commit happen once: if the table has this version of the
 	// application or a later one, Commit writes nothing and fails with *AlreadyCommitted.
 	Txn *Txn
+	// restore is the metadata of an older version, taken whole instead of what the fields above say.
+	restore *Metadata
 	// Timestamp is when the commit says it was made; zero is now.
 	Timestamp time.Time
 }

@@ -79,6 +79,9 @@ func (t *Table) planMetadata(c *Commit, base *Snapshot, out *commitActions, now 
 	if base == nil {
 		return t.planCreate(c, out, now)
 	}
+	if c.restore != nil {
+		return planRestored(c, base, out)
+	}
 	m := *base.metadata
 	schema, changed, err := c.nextSchema(base)
 	if err != nil {
