@@ -27,8 +27,8 @@ type Snapshot struct {
 	arrow    *arrow.Schema
 	mapping  string // "none", "name" or "id"
 
-	files   *layers[*AddFile]
-	tombs   *layers[*RemoveFile]
+	files   *fileSet[AddFile]
+	tombs   *fileSet[RemoveFile]
 	txns    map[string]Txn
 	domains map[string]DomainMetadata
 }
@@ -360,7 +360,7 @@ type replay struct{ s *Snapshot }
 func newReplay(t *Table, from *Snapshot) *replay {
 	if from == nil {
 		return &replay{&Snapshot{
-			table: t, version: -1, files: newLayers[*AddFile](), tombs: newLayers[*RemoveFile](),
+			table: t, version: -1, files: newFileSet[AddFile](), tombs: newFileSet[RemoveFile](),
 			txns: map[string]Txn{}, domains: map[string]DomainMetadata{},
 		}}
 	}
