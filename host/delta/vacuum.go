@@ -10,12 +10,9 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/weir-data/weir/host/failpoint"
 	"github.com/weir-data/weir/host/fault"
 	"github.com/weir-data/weir/host/storage"
 )
-
-var fpVacuumDelete = failpoint.New("delta.vacuum_delete")
 
 // VacuumOptions says what Vacuum deletes.
 type VacuumOptions struct {
@@ -256,7 +253,6 @@ func (t *Table) deleteFiles(ctx context.Context, doomed []storage.Info, opt Vacu
 		}
 		g.Go(func() error {
 			if !opt.DryRun {
-				fpVacuumDelete.Hit()
 				if err := t.store.Delete(ctx, info.Name); err != nil {
 					return err
 				}
