@@ -58,7 +58,7 @@ func (s *Snapshot) columns(ctx context.Context, add *AddFile, pf *parquetFile, f
 	for i, f := range fields {
 		if slices.Contains(s.metadata.PartitionColumns, f.name) {
 			out[i], err = s.partitionColumn(add, f)
-		} else if j := adapt.match(f, stored); j < 0 || containsOnlyVoid(f.typ) {
+		} else if j := adapt.match(f, stored); j < 0 || isVoid(f.typ) {
 			out[i] = &nullColumn{adapt, f.typ}
 		} else {
 			out[i], err = newStoredColumn(ctx, fr, j, adapt, f)
@@ -68,11 +68,6 @@ func (s *Snapshot) columns(ctx context.Context, add *AddFile, pf *parquetFile, f
 		}
 	}
 	return out, nil
-}
-
-func containsOnlyVoid(t dataType) bool {
-	p, ok := t.(*primitive)
-	return ok && p.arrow.ID() == arrow.NULL
 }
 
 // newArrowReader reads by the Parquet schema alone: an Arrow schema that a
@@ -88,10 +83,7 @@ func newArrowReader(r *file.Reader, mem memory.Allocator) (*pqarrow.FileReader, 
 }
 
 func (s *Snapshot) partitionColumn(add *AddFile, f *field) (column, error) {
-	key := f.name
-	if s.mapping != "none" {
-		key = f.physicalName()
-	}
+	key := f.storedName(s.mapping != "none")
 	p, ok := f.typ.(*primitive)
 	if !ok {
 		return nil, fault.New("DELTA_INVALID_PARTITION_COLUMN_TYPE", "type %s cannot partition a table", f.typ.sparkName())

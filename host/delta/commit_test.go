@@ -257,9 +257,6 @@ func TestCommitsThatMakeNoSenseAreRefused(t *testing.T) {
 		"a feature we cannot write": {func(f *fixture, s *Snapshot) Commit {
 			return Commit{Read: s, Properties: map[string]string{"delta.enableRowTracking": "true"}}
 		}, "DELTA_UNSUPPORTED_FEATURE"},
-		"column mapping": {func(f *fixture, s *Snapshot) Commit {
-			return Commit{Read: s, Properties: map[string]string{"delta.columnMapping.mode": "name"}}
-		}, "DELTA_UNSUPPORTED_FEATURE"},
 		"a constraint": {func(f *fixture, s *Snapshot) Commit {
 			return Commit{Read: s, Properties: map[string]string{"delta.constraints.c": "id > 0"}}
 		}, "DELTA_UNSUPPORTED_FEATURE"},

@@ -14,35 +14,36 @@ import (
 // evolve gives the table's schema after a commit with the schema next: the old
 // columns, with all their metadata, and then the added ones. When all rows are
 // replaced, next stands for itself, and old columns lend only their metadata.
-func evolve(old *structType, next *arrow.Schema, replace bool) (*structType, bool, error) {
+func (r *revision) evolve(next *arrow.Schema, replace bool) (*structType, error) {
 	want, err := fromArrow(next.Fields(), "")
 	if err != nil {
-		return nil, false, err
+		return nil, err
 	}
 	if replace {
 		for _, f := range want.fields {
-			if o := old.find(f.name); o != nil && sameType(o.typ, f.typ) {
+			if o := r.schema.find(f.name); o != nil && sameType(o.typ, f.typ) {
 				f.typ, f.meta = o.typ, withComment(o.meta, f)
 			}
 		}
-		return want, schemaString(want) != schemaString(old), nil
+		return want, nil
 	}
-	out, err := evolveStruct(old, want, "")
+	out, err := r.evolveStruct(r.schema, want, "")
 	if err != nil {
-		return nil, false, err
+		return nil, err
 	}
-	return out, schemaString(out) != schemaString(old), nil
+	recordTypeChanges(r.schema, out)
+	return out, nil
 }
 
-func evolveStruct(old, want *structType, path string) (*structType, error) {
+func (r *revision) evolveStruct(old, want *structType, path string) (*structType, error) {
 	out := &structType{}
 	for _, o := range old.fields {
 		w := want.find(o.name)
 		if w == nil {
 			return nil, fault.New("DELTA_UNSUPPORTED_SCHEMA_CHANGE", "column %q of the table is missing", path+o.name).
-				WithHint("Columns can be added; taking one away needs a commit that replaces all rows")
+				WithHint("Columns can be added; taking one away needs Commit.Change.Drop, or a commit that replaces all rows")
 		}
-		t, err := evolveType(o.typ, w.typ, path+o.name)
+		t, err := r.evolveType(o.typ, w.typ, path+o.name)
 		if err != nil {
 			return nil, err
 		}
@@ -63,28 +64,32 @@ func evolveStruct(old, want *structType, path string) (*structType, error) {
 	return out, nil
 }
 
-func evolveType(old, want dataType, path string) (dataType, error) {
+func (r *revision) evolveType(old, want dataType, path string) (dataType, error) {
 	switch o := old.(type) {
 	case *structType:
 		if w, ok := want.(*structType); ok {
-			return evolveStruct(o, w, path+".")
+			return r.evolveStruct(o, w, path+".")
 		}
 	case *arrayType:
 		if w, ok := want.(*arrayType); ok {
-			elem, err := evolveType(o.elem, w.elem, path+".element")
+			elem, err := r.evolveType(o.elem, w.elem, path+".element")
 			return &arrayType{elem, o.containsNull}, err
 		}
 	case *mapType:
 		if w, ok := want.(*mapType); ok {
-			value, err := evolveType(o.value, w.value, path+".value")
-			if err != nil || !sameType(o.key, w.key) {
-				return nil, clash(path+".key", o.key, w.key)
+			key, err := r.evolveType(o.key, w.key, path+".key")
+			if err != nil {
+				return nil, err
 			}
-			return &mapType{o.key, value, o.containsNull}, nil
+			value, err := r.evolveType(o.value, w.value, path+".value")
+			return &mapType{key, value, o.containsNull}, err
 		}
 	case *primitive:
 		if sameType(old, want) {
 			return old, nil
+		}
+		if r.mayBecome(o, want, false) {
+			return want, nil
 		}
 	}
 	return nil, clash(path, old, want)
@@ -111,25 +116,22 @@ func withComment(meta map[string]json.RawMessage, f *field) map[string]json.RawM
 }
 
 // withComments sets comments of top-level columns.
-func withComments(t *structType, comments map[string]string) (*structType, bool, error) {
+func withComments(t *structType, comments map[string]string) (*structType, error) {
 	if len(comments) == 0 {
-		return t, false, nil
+		return t, nil
 	}
-	out, changed := &structType{fields: slices.Clone(t.fields)}, false
+	out := &structType{fields: slices.Clone(t.fields)}
 	for name, comment := range comments {
 		i := slices.IndexFunc(out.fields, func(f *field) bool { return f.name == name })
 		if i < 0 {
-			return nil, false, fault.New("DELTA_COLUMN_NOT_FOUND", "column %q, which has a comment, is not in the schema", name)
-		}
-		if out.fields[i].comment() == comment {
-			continue
+			return nil, fault.New("DELTA_COLUMN_NOT_FOUND", "column %q, which has a comment, is not in the schema", name)
 		}
 		f := *out.fields[i]
 		f.meta = maps.Clone(f.meta)
 		f.setMeta(commentKey, comment)
-		out.fields[i], changed = &f, true
+		out.fields[i] = &f
 	}
-	return out, changed, nil
+	return out, nil
 }
 
 // find gives the field of that exact name.
@@ -178,6 +180,24 @@ func (t *structType) leaf(path []string) *field {
 // the table's spelling stays. A column whose type the table's does not hold
 // without loss is DELTA_FAILED_TO_MERGE_FIELDS.
 func MergeSchema(table, batch *arrow.Schema) (merged *arrow.Schema, added []string, err error) {
+	return (&merger{}).merge(table, batch)
+}
+
+// MergeSchema does what the function of that name does with the table's columns,
+// and takes the wider type where that of a batch is one and the table has
+// delta.enableTypeWidening. The names of such columns are among the changed.
+func (s *Snapshot) MergeSchema(batch *arrow.Schema) (merged *arrow.Schema, changed []string, err error) {
+	r := &revision{base: s, conf: s.metadata.Configuration}
+	return (&merger{mayBecome: func(from *primitive, to dataType) bool { return r.mayBecome(from, to, true) }}).merge(s.Schema(), batch)
+}
+
+// merger merges schemas and gathers what changed.
+type merger struct {
+	mayBecome func(from *primitive, to dataType) bool // nil: types stay
+	changed   []string
+}
+
+func (m *merger) merge(table, batch *arrow.Schema) (*arrow.Schema, []string, error) {
 	old, err := fromArrow(table.Fields(), "")
 	if err != nil {
 		return nil, nil, err
@@ -186,29 +206,29 @@ func MergeSchema(table, batch *arrow.Schema) (merged *arrow.Schema, added []stri
 	if err != nil {
 		return nil, nil, err
 	}
-	out, err := mergeStruct(old, more, "", &added)
+	out, err := m.structs(old, more, "")
 	if err != nil {
 		return nil, nil, err
 	}
-	if len(added) == 0 {
+	if len(m.changed) == 0 {
 		return table, nil, nil
 	}
 	meta := table.Metadata()
-	return arrow.NewSchema(arrowFields(out), &meta), added, nil
+	return arrow.NewSchema(arrowFields(out), &meta), m.changed, nil
 }
 
-func mergeStruct(old, more *structType, path string, added *[]string) (*structType, error) {
+func (m *merger) structs(old, more *structType, path string) (*structType, error) {
 	out := &structType{fields: slices.Clone(old.fields)}
-	for _, m := range more.fields {
-		i := slices.IndexFunc(out.fields, func(f *field) bool { return strings.EqualFold(f.name, m.name) })
+	for _, n := range more.fields {
+		i := slices.IndexFunc(out.fields, func(f *field) bool { return strings.EqualFold(f.name, n.name) })
 		if i < 0 {
-			f := *m
+			f := *n
 			f.nullable = true // the rows there are have no value for it
 			out.fields = append(out.fields, &f)
-			*added = append(*added, path+m.name)
+			m.changed = append(m.changed, path+n.name)
 			continue
 		}
-		t, err := mergeType(out.fields[i].typ, m.typ, path+out.fields[i].name, added)
+		t, err := m.types(out.fields[i].typ, n.typ, path+out.fields[i].name)
 		if err != nil {
 			return nil, err
 		}
@@ -219,30 +239,37 @@ func mergeStruct(old, more *structType, path string, added *[]string) (*structTy
 	return out, nil
 }
 
-func mergeType(old, more dataType, path string, added *[]string) (dataType, error) {
+func (m *merger) types(old, more dataType, path string) (dataType, error) {
 	switch o := old.(type) {
 	case *structType:
-		if m, ok := more.(*structType); ok {
-			return mergeStruct(o, m, path+".", added)
+		if n, ok := more.(*structType); ok {
+			return m.structs(o, n, path+".")
 		}
 	case *arrayType:
-		if m, ok := more.(*arrayType); ok {
-			elem, err := mergeType(o.elem, m.elem, path+".element", added)
+		if n, ok := more.(*arrayType); ok {
+			elem, err := m.types(o.elem, n.elem, path+".element")
 			return &arrayType{elem, o.containsNull}, err
 		}
 	case *mapType:
-		if m, ok := more.(*mapType); ok {
-			key, err := mergeType(o.key, m.key, path+".key", added)
+		if n, ok := more.(*mapType); ok {
+			key, err := m.types(o.key, n.key, path+".key")
 			if err != nil {
 				return nil, err
 			}
-			value, err := mergeType(o.value, m.value, path+".value", added)
+			value, err := m.types(o.value, n.value, path+".value")
 			return &mapType{key, value, o.containsNull}, err
 		}
 	case *primitive:
-		if m, ok := more.(*primitive); ok && (m.name == o.name || widens(m.arrow, o.arrow)) {
+		if n, ok := more.(*primitive); ok && (n.name == o.name || n.arrow.ID() == arrow.NULL || widens(n.arrow, o.arrow)) {
 			return o, nil
 		}
+		if m.mayBecome != nil && m.mayBecome(o, more) {
+			m.changed = append(m.changed, path)
+			return more, nil
+		}
+	}
+	if n, ok := more.(*primitive); ok && n.arrow.ID() == arrow.NULL {
+		return old, nil
 	}
 	return nil, clash(path, old, more)
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"io"
+	"math"
+	"strconv"
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -46,6 +48,24 @@ func codecOf(properties map[string]string) (codec, error) {
 	return codec{}, unsupported("property delta.parquet.compression.codec = %s", name)
 }
 
+// targetSize reads the property that says how large files become: a number of
+// bytes, or of a unit.
+func targetSize(properties map[string]string) (int64, error) {
+	text := strings.ToLower(strings.ReplaceAll(properties["delta.targetFileSize"], " ", ""))
+	if text == "" {
+		return defaultTargetSize, nil
+	}
+	digits := strings.TrimRight(text, "bkmgti")
+	unit, ok := map[string]int64{"": 1, "b": 1, "k": 1 << 10, "kb": 1 << 10, "kib": 1 << 10, "m": 1 << 20, "mb": 1 << 20, "mib": 1 << 20,
+		"g": 1 << 30, "gb": 1 << 30, "gib": 1 << 30, "t": 1 << 40, "tb": 1 << 40, "tib": 1 << 40}[text[len(digits):]]
+	n, err := strconv.ParseInt(digits, 10, 64)
+	if err != nil || !ok || n <= 0 || n > math.MaxInt64/unit {
+		return 0, fault.New("DELTA_INVALID_PROPERTY", "property delta.targetFileSize = %s is no size", properties["delta.targetFileSize"]).
+			WithHint("Give bytes, or a number with a unit, such as 128mb")
+	}
+	return n * unit, nil
+}
+
 // partFile is one data file in the making. Nothing in it depends on the clock,
 // on chance or on how rows were batched.
 type partFile struct {
@@ -86,7 +106,7 @@ func (w *FileWriter) newPartFile(ctx context.Context, name string, values map[st
 	if err != nil {
 		return nil, fault.Place(err, "DELTA_WRITE_FAILED", fault.Where{File: name})
 	}
-	p := &partFile{w: w, name: name, values: values, sink: sink, count: &countingWriter{w: sink}, stats: newFileStats(w.file, w.properties, w.always)}
+	p := &partFile{w: w, name: name, values: values, sink: sink, count: &countingWriter{w: sink}, stats: newFileStats(w.layout, w.properties, w.always)}
 	props := parquet.NewWriterProperties(append(withoutDictionary(w.parquet, first),
 		parquet.WithAllocator(w.table.mem),
 		parquet.WithCompression(w.codec.compress),

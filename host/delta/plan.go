@@ -2,7 +2,6 @@ package delta
 
 import (
 	"encoding/json"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -35,7 +34,7 @@ func (t *Table) plan(c *Commit, base *Snapshot) (*attempt, error) {
 		return nil, err
 	}
 	protocol, metadata := effective(base, a.actions)
-	if err := checkAdds(c, base, metadata); err != nil {
+	if err := checkAdds(c, base, protocol, metadata); err != nil {
 		return nil, err
 	}
 	if c.Txn != nil {
@@ -82,117 +81,74 @@ func (t *Table) planMetadata(c *Commit, base *Snapshot, out *commitActions, now 
 	if c.restore != nil {
 		return planRestored(c, base, out)
 	}
-	m := *base.metadata
-	schema, changed, err := c.nextSchema(base)
+	next, err := c.revise(base)
 	if err != nil {
 		return err
 	}
-	if c.PartitionBy != nil && !slices.Equal(c.PartitionBy, m.PartitionColumns) {
-		if !c.ReplaceAll {
-			return fault.New("DELTA_PARTITION_COLUMNS_CHANGED", "the table is partitioned by %v, not by %v", m.PartitionColumns, c.PartitionBy).
-				WithHint("Only a commit that replaces all rows can change that")
-		}
-		m.PartitionColumns, changed = c.PartitionBy, true
+	m := *base.metadata
+	m.SchemaString, m.PartitionColumns, m.Configuration = schemaString(next.schema), next.partitionBy, next.conf
+	if c.Name != "" {
+		m.Name = c.Name
 	}
-	if err := checkPartitions(schema, m.PartitionColumns); err != nil {
+	if c.Comment != "" {
+		m.Description = c.Comment
+	}
+	if err := checkWritable(base.protocol, &m, next.schema); err != nil {
 		return err
 	}
-	m.Configuration = maps.Clone(m.Configuration)
-	if m.Configuration == nil {
-		m.Configuration = map[string]string{}
-	}
-	for k, v := range c.Properties {
-		if old, ok := m.Configuration[k]; !ok || old != v {
-			m.Configuration[k], changed = v, true
-		}
-	}
-	if c.Name != "" && c.Name != m.Name {
-		m.Name, changed = c.Name, true
-	}
-	if c.Comment != "" && c.Comment != m.Description {
-		m.Description, changed = c.Comment, true
-	}
-	if err := checkWritable(base.protocol, &m, schema); err != nil {
-		return err
-	}
-	if !changed {
+	if !next.changes() && m.Name == base.metadata.Name && m.Description == base.metadata.Description {
 		return nil
 	}
-	p, err := base.protocol.forTable(schema, c.Properties, false)
+	p, err := base.protocol.forTable(next.schema, c.Properties, false)
 	if err != nil {
 		return err
 	}
 	if p.MinReaderVersion != base.protocol.MinReaderVersion || p.MinWriterVersion != base.protocol.MinWriterVersion || !slices.Equal(p.names(), base.protocol.names()) {
 		out.protocol = &p
 	}
-	m.SchemaString = schemaString(schema)
 	out.metadata = &m
 	return nil
 }
 
-// nextSchema gives the schema after the commit and whether it differs.
-func (c *Commit) nextSchema(base *Snapshot) (*structType, bool, error) {
-	schema, changed := base.schema, false
-	if c.Schema != nil {
-		var err error
-		if schema, changed, err = evolve(base.schema, c.Schema, c.ReplaceAll); err != nil {
-			return nil, false, err
-		}
+// revise gives the definition of the table after the commit.
+func (c *Commit) revise(base *Snapshot) (*revision, error) {
+	r, err := revise(base, &demand{c.Schema, &c.Change, c.PartitionBy, c.ClusterBy, c.Properties, c.ReplaceAll})
+	if err != nil {
+		return nil, err
 	}
-	commented, more, err := withComments(schema, c.ColumnComments)
-	return commented, changed || more, err
+	r.schema, err = withComments(r.schema, c.ColumnComments)
+	return r, err
 }
 
 func (t *Table) planCreate(c *Commit, out *commitActions, now time.Time) error {
-	if c.Schema == nil || c.Schema.NumFields() == 0 {
-		return fault.New("DELTA_EMPTY_SCHEMA", "a new table needs columns")
-	}
-	schema, err := fromArrow(c.Schema.Fields(), "")
+	next, err := c.revise(nil)
 	if err != nil {
 		return err
 	}
-	if schema, _, err = withComments(schema, c.ColumnComments); err != nil {
-		return err
-	}
-	if err := checkPartitions(schema, c.PartitionBy); err != nil {
-		return err
-	}
-	p, err := Protocol{MinReaderVersion: 1, MinWriterVersion: 2}.forTable(schema, c.Properties, len(c.ClusterBy) > 0)
+	p, err := Protocol{MinReaderVersion: 1, MinWriterVersion: 2}.forTable(next.schema, c.Properties, len(c.ClusterBy) > 0)
 	if err != nil {
 		return err
 	}
 	created := now.UnixMilli()
 	m := &Metadata{
 		ID: uuid.NewString(), Name: c.Name, Description: c.Comment, Format: Format{Provider: "parquet", Options: map[string]string{}},
-		SchemaString: schemaString(schema), PartitionColumns: append([]string{}, c.PartitionBy...),
-		Configuration: maps.Clone(c.Properties), CreatedTime: &created,
+		SchemaString: schemaString(next.schema), PartitionColumns: append([]string{}, next.partitionBy...),
+		Configuration: next.conf, CreatedTime: &created,
 	}
-	if m.Configuration == nil {
-		m.Configuration = map[string]string{}
-	}
-	if len(c.ClusterBy) > 0 {
-		d, err := clusteringDomain(schema, c.ClusterBy, c.PartitionBy)
+	if len(next.clusterBy) > 0 {
+		d, err := clusteringDomain(next.clusterBy)
 		if err != nil {
 			return err
 		}
 		out.domains = []DomainMetadata{d}
 	}
 	out.protocol, out.metadata = &p, m
-	return checkWritable(&p, m, schema)
+	return checkWritable(&p, m, next.schema)
 }
 
-// clusteringDomain names the columns by which readers may expect the files to be clustered.
-func clusteringDomain(schema *structType, by, partitionBy []string) (DomainMetadata, error) {
-	if len(partitionBy) > 0 {
-		return DomainMetadata{}, fault.New("DELTA_CLUSTER_BY_WITH_PARTITIONED_BY", "a table cannot have both")
-	}
-	columns := make([][]string, len(by))
-	for i, name := range by {
-		columns[i] = strings.Split(name, ".")
-		if schema.leaf(columns[i]) == nil {
-			return DomainMetadata{}, fault.New("DELTA_COLUMN_NOT_FOUND", "clustering column %q is not in the schema", name)
-		}
-	}
+// clusteringDomain names the columns by which readers may expect the files to
+// be clustered, as the files name them.
+func clusteringDomain(columns [][]string) (DomainMetadata, error) {
 	conf, err := json.Marshal(map[string]any{"clusteringColumns": columns})
 	if err != nil {
 		return DomainMetadata{}, fault.Wrap(err, "DELTA_COMMIT_FAILED", "clustering columns")
@@ -220,7 +176,11 @@ func checkPartitions(schema *structType, by []string) error {
 }
 
 // checkAdds refuses files that do not fit the table they are added to.
-func checkAdds(c *Commit, base *Snapshot, m *Metadata) error {
+func checkAdds(c *Commit, base *Snapshot, p *Protocol, m *Metadata) error {
+	columns, err := storedPartitions(p, m)
+	if err != nil {
+		return err
+	}
 	seen := make(map[string]bool, len(c.Add))
 	for i := range c.Add {
 		f := &c.Add[i]
@@ -241,7 +201,7 @@ func checkAdds(c *Commit, base *Snapshot, m *Metadata) error {
 		if len(f.PartitionValues) != len(m.PartitionColumns) {
 			return fault.New("DELTA_COMMIT_FAILED", "file %s was written for other partition columns than %v", f.Path, m.PartitionColumns)
 		}
-		for _, c := range m.PartitionColumns {
+		for _, c := range columns {
 			if _, ok := f.PartitionValues[c]; !ok {
 				return fault.New("DELTA_COMMIT_FAILED", "file %s has no value of partition column %q", f.Path, c)
 			}

@@ -32,15 +32,15 @@ var features = []feature{
 	{"checkConstraints", false, 0, 3, true, writeUnused},
 	{"changeDataFeed", false, 0, 4, true, writeAlways},
 	{"generatedColumns", false, 0, 4, true, writeUnused},
-	{"columnMapping", true, 2, 5, true, writeUnused},
+	{"columnMapping", true, 2, 5, true, writeAlways},
 	{"identityColumns", false, 0, 6, true, writeUnused},
 	{"deletionVectors", true, 0, 0, true, writeAlways},
 	{"rowTracking", false, 0, 0, true, writeNever},
 	{"domainMetadata", false, 0, 0, true, writeAlways},
 	{"v2Checkpoint", true, 0, 0, true, writeAlways},
 	{"timestampNtz", true, 0, 0, true, writeAlways},
-	{"typeWidening", true, 0, 0, true, writeNever},
-	{"typeWidening-preview", true, 0, 0, true, writeNever},
+	{"typeWidening", true, 0, 0, true, writeAlways},
+	{"typeWidening-preview", true, 0, 0, true, writeAlways},
 	{"variantType", true, 0, 0, true, writeNever},
 	{"variantType-preview", true, 0, 0, true, writeNever},
 	{"variantShredding-preview", true, 0, 0, true, writeNever},
@@ -136,10 +136,6 @@ func usesFeature(name string, m *Metadata, schema *structType) string {
 			if strings.HasPrefix(strings.ToLower(k), "delta.constraints.") {
 				return k
 			}
-		}
-	case "columnMapping":
-		if mode := m.Configuration["delta.columnMapping.mode"]; mode != "" && mode != "none" {
-			return "delta.columnMapping.mode = " + mode
 		}
 	case "invariants":
 		return fieldWith(schema, "delta.invariants")
@@ -256,7 +252,7 @@ func (p Protocol) forTable(schema *structType, properties map[string]string, clu
 			}
 		}
 		f := findFeature(name)
-		if f == nil || f.write == writeNever || name == "columnMapping" {
+		if f == nil || f.write == writeNever {
 			return p, unsupported("property %s = %s asks for the feature %q, which cannot be written yet", k, v, name)
 		}
 		p = p.need(name)

@@ -186,7 +186,9 @@ func planRestored(c *Commit, base *Snapshot, out *commitActions) error {
 	if !slices.Equal(p.names(), base.protocol.names()) {
 		out.protocol = &p
 	}
-	out.metadata = c.restore
+	restored := *c.restore
+	restored.Configuration = keepMaxColumnID(restored.Configuration, base.metadata.Configuration)
+	out.metadata = &restored
 	return nil
 }
 

@@ -242,38 +242,6 @@ func arrowFields(t *structType) []arrow.Field {
 	return out
 }
 
-// physicalSchema is the Arrow schema of the data files: without the partition
-// columns, and without metadata, which would end in the file.
-func physicalSchema(t *structType, partitionBy []string) *arrow.Schema {
-	var kept []arrow.Field
-	for _, f := range t.fields {
-		if !slices.Contains(partitionBy, f.name) {
-			kept = append(kept, arrow.Field{Name: f.name, Type: bareType(arrowType(f.typ)), Nullable: f.nullable})
-		}
-	}
-	return arrow.NewSchema(kept, nil)
-}
-
-// bareType strips field metadata inside a type.
-func bareType(t arrow.DataType) arrow.DataType {
-	bare := func(f arrow.Field) arrow.Field {
-		return arrow.Field{Name: f.Name, Type: bareType(f.Type), Nullable: f.Nullable}
-	}
-	switch t := t.(type) {
-	case *arrow.StructType:
-		fields := make([]arrow.Field, t.NumFields())
-		for i, f := range t.Fields() {
-			fields[i] = bare(f)
-		}
-		return arrow.StructOf(fields...)
-	case *arrow.ListType:
-		return arrow.ListOfField(bare(t.ElemField()))
-	case *arrow.MapType:
-		return arrow.MapOfFields(bare(t.KeyField()), bare(t.ItemField()))
-	}
-	return t
-}
-
 func (f *field) metaString(key string) string {
 	var s string
 	if raw, ok := f.meta[key]; ok && json.Unmarshal(raw, &s) == nil {
@@ -358,8 +326,6 @@ func typeFromArrow(t arrow.DataType, where string) (dataType, error) {
 		return parsePrimitive("string")
 	case *arrow.LargeBinaryType, *arrow.BinaryViewType:
 		return parsePrimitive("binary")
-	case *arrow.NullType:
-		return nil, fault.New("DELTA_UNSUPPORTED_TYPE", "column %q: type void cannot be written", where).WithHint("Cast the column to the type it should have")
 	}
 	for name, p := range primitives {
 		if p.ID() == t.ID() && p.ID() != arrow.STRUCT && p.ID() != arrow.TIMESTAMP {

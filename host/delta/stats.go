@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -14,11 +13,6 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/decimal128"
-)
-
-const (
-	defaultStatsColumns = 32
-	defaultStringPrefix = 32
 )
 
 // fileStats collects the statistics of one data file: a tree like the schema's.
@@ -46,57 +40,42 @@ type bounds interface {
 	high(prefix int) string
 }
 
-// newFileStats makes a collector for the columns that the properties choose.
-func newFileStats(schema *arrow.Schema, properties map[string]string, always []string) *fileStats {
-	choose := statsColumns(properties, always)
+// newFileStats makes a collector for the columns of a file that the properties
+// choose, and those of always, which are paths as the file has them.
+func newFileStats(l *layout, properties map[string]string, always [][]string) *fileStats {
 	s := &fileStats{prefix: defaultStringPrefix}
-	if n, err := strconv.Atoi(properties["delta.dataSkippingStringPrefixLength"]); err == nil && n > 0 {
+	if n, err := strconv.Atoi(properties[statsPrefixKey]); err == nil && n > 0 {
 		s.prefix = n
 	}
-	s.root = statsTree(schema.Fields(), "", choose)
+	t := &statsTree{mapped: l.mapped, choose: statsChoice(properties, always)}
+	s.root = t.grow(l.fields, nil, nil)
 	return s
 }
 
-// statsColumns gives the test which leaf columns get statistics, to be asked in the order of the schema.
-func statsColumns(properties map[string]string, always []string) func(path string) bool {
-	var named []string
-	list := strings.TrimSpace(properties["delta.dataSkippingStatsColumns"])
-	for name := range strings.SplitSeq(list, ",") {
-		named = append(named, strings.ReplaceAll(strings.TrimSpace(name), "`", ""))
-	}
-	within := func(path string, of []string) bool {
-		return slices.ContainsFunc(of, func(n string) bool {
-			return n != "" && (strings.EqualFold(path, n) || len(path) > len(n) && path[len(n)] == '.' && strings.EqualFold(path[:len(n)], n))
-		})
-	}
-	limit, seen := defaultStatsColumns, 0
-	if n, err := strconv.Atoi(properties["delta.dataSkippingNumIndexedCols"]); err == nil {
-		limit = n
-	}
-	return func(path string) bool {
-		seen++
-		if within(path, always) {
-			return true
-		}
-		if list != "" {
-			return within(path, named)
-		}
-		return limit < 0 || seen <= limit
-	}
+// statsTree makes the tree of collectors.
+type statsTree struct {
+	mapped bool
+	choose func(path, stored []string) bool
 }
 
-func statsTree(fields []arrow.Field, path string, choose func(string) bool) []*columnStats {
+func (t *statsTree) grow(fields []*field, path, stored []string) []*columnStats {
 	var out []*columnStats
-	for i, f := range fields {
-		c := &columnStats{name: f.Name, index: i}
-		if st, ok := f.Type.(*arrow.StructType); ok {
-			if c.children = statsTree(st.Fields(), path+f.Name+".", choose); c.children == nil {
+	index := 0
+	for _, f := range fields {
+		if isVoid(f.typ) {
+			continue // no file has it
+		}
+		c := &columnStats{name: f.storedName(t.mapped), index: index}
+		index++
+		at, storedAt := append(path[:len(path):len(path)], f.name), append(stored[:len(stored):len(stored)], c.name)
+		if st, ok := f.typ.(*structType); ok {
+			if c.children = t.grow(st.fields, at, storedAt); c.children == nil {
 				continue
 			}
-		} else if !choose(path + f.Name) {
+		} else if !t.choose(at, storedAt) {
 			continue
-		} else {
-			c.bounds = newBounds(f.Type)
+		} else if p, ok := f.typ.(*primitive); ok {
+			c.bounds = newBounds(p.arrow)
 		}
 		out = append(out, c)
 	}

@@ -117,9 +117,17 @@ func TestOnlyTheChosenColumnsGetStatistics(t *testing.T) {
 	}
 	long := arrow.PrimitiveTypes.Int64
 	schema := arrow.NewSchema([]arrow.Field{col("a", long), col("st", arrow.StructOf(col("x", long), col("y", long))), col("b", long)}, nil)
+	tree, err := fromArrow(schema.Fields(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := newLayout(tree, nil, false)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for name, c := range map[string]struct {
 		properties map[string]string
-		always     []string
+		always     [][]string
 		want       string
 	}{
 		"all":         {nil, nil, `{"a":0,"st":{"x":0,"y":0},"b":0}`},
@@ -128,9 +136,9 @@ func TestOnlyTheChosenColumnsGetStatistics(t *testing.T) {
 		"unlimited":   {map[string]string{"delta.dataSkippingNumIndexedCols": "-1"}, nil, `{"a":0,"st":{"x":0,"y":0},"b":0}`},
 		"named":       {map[string]string{"delta.dataSkippingStatsColumns": "st.y, `b`", "delta.dataSkippingNumIndexedCols": "1"}, nil, `{"st":{"y":0},"b":0}`},
 		"a struct":    {map[string]string{"delta.dataSkippingStatsColumns": "st"}, nil, `{"st":{"x":0,"y":0}}`},
-		"clustered":   {map[string]string{"delta.dataSkippingNumIndexedCols": "1"}, []string{"b"}, `{"a":0,"b":0}`},
+		"clustered":   {map[string]string{"delta.dataSkippingNumIndexedCols": "1"}, [][]string{{"b"}}, `{"a":0,"b":0}`},
 	} {
-		s := newFileStats(schema, c.properties, c.always)
+		s := newFileStats(l, c.properties, c.always)
 		if got := s.json(); got != `{"numRecords":0,"minValues":{},"maxValues":{},"nullCount":`+c.want+`}` {
 			t.Errorf("%s: %s", name, got)
 		}

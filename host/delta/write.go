@@ -25,7 +25,8 @@ type WriteOptions struct {
 	// Name is what the names of the files are made of. The same rows under the
 	// same name give the same files, byte for byte.
 	Name string
-	// TargetSize is about how large a file becomes; 0 is 128 MiB.
+	// TargetSize is about how large a file becomes; 0 is the table's
+	// delta.targetFileSize, or else 128 MiB.
 	TargetSize int64
 	// Properties are those that the commit will set.
 	Properties map[string]string
@@ -64,9 +65,10 @@ type FileWriter struct {
 	hidden      []hiddenColumn
 	row         *arrow.Schema // of the table, and the hidden columns
 	partitionBy []string
+	partitions  []string // partitionBy as the log names the columns
 	properties  map[string]string
-	always      []string      // columns that get statistics in any case
-	file        *arrow.Schema // of the table's columns in the files
+	always      [][]string // columns that get statistics in any case
+	layout      *layout
 	parquet     *arrow.Schema // of all columns in the files
 	codec       codec
 	adapter     *adapter
@@ -92,12 +94,9 @@ func (t *Table) Write(ctx context.Context, opt WriteOptions) (*FileWriter, error
 	if opt.Name == "" || strings.ContainsAny(opt.Name, "/\\\x00") {
 		return nil, fault.New("DELTA_COMMIT_FAILED", "%q cannot be part of a file name", opt.Name)
 	}
-	w := &FileWriter{table: t, opt: opt, partitionBy: opt.PartitionBy, properties: map[string]string{}, always: opt.ClusterBy,
+	w := &FileWriter{table: t, opt: opt,
 		adapter: &adapter{mem: t.mem, match: matchName}, open: map[string]*partFile{}, parts: map[string]int{}}
 	if err := w.resolve(); err != nil {
-		return nil, err
-	}
-	if err := checkPartitions(w.tree, w.partitionBy); err != nil {
 		return nil, err
 	}
 	var err error
@@ -105,10 +104,11 @@ func (t *Table) Write(ctx context.Context, opt WriteOptions) (*FileWriter, error
 		return nil, err
 	}
 	if w.opt.TargetSize <= 0 {
-		w.opt.TargetSize = defaultTargetSize
+		if w.opt.TargetSize, err = targetSize(w.properties); err != nil {
+			return nil, err
+		}
 	}
 	w.schema = arrow.NewSchema(arrowFields(w.tree), nil)
-	w.file = physicalSchema(w.tree, w.partitionBy)
 	if opt.RowTracking {
 		if w.hidden, err = trackingColumns(w.properties); err != nil {
 			return nil, err
@@ -117,34 +117,25 @@ func (t *Table) Write(ctx context.Context, opt WriteOptions) (*FileWriter, error
 	if opt.changeType {
 		w.hidden = append(w.hidden, changeTypeHidden)
 	}
-	w.row, w.parquet = withHidden(w.schema, w.hidden, false), withHidden(w.file, w.hidden, true)
+	w.row, w.parquet = withHidden(w.schema, w.hidden, false), withHidden(w.layout.schema, w.hidden, true)
 	return w, nil
 }
 
-// resolve finds schema, partitioning and properties.
+// resolve finds schema, partitioning and properties as they will be with the commit.
 func (w *FileWriter) resolve() (err error) {
 	s := w.opt.Snapshot
-	if s == nil {
-		if w.opt.Schema == nil {
-			return fault.New("DELTA_EMPTY_SCHEMA", "a new table needs columns")
+	if s != nil {
+		if err := checkWritable(s.protocol, s.metadata, s.schema); err != nil {
+			return err
 		}
-		maps.Copy(w.properties, w.opt.Properties)
-		w.tree, err = fromArrow(w.opt.Schema.Fields(), "")
+	}
+	r, err := revise(s, &demand{schema: w.opt.Schema, partitionBy: w.opt.PartitionBy, clusterBy: w.opt.ClusterBy, properties: w.opt.Properties, replace: w.opt.Replace})
+	if err != nil {
 		return err
 	}
-	if err := checkWritable(s.protocol, s.metadata, s.schema); err != nil {
-		return err
-	}
-	maps.Copy(w.properties, s.metadata.Configuration)
-	maps.Copy(w.properties, w.opt.Properties)
-	if w.partitionBy == nil {
-		w.partitionBy = s.metadata.PartitionColumns
-	}
-	w.always = append(slices.Clone(w.always), s.clusterColumns()...)
-	w.tree = s.schema
-	if w.opt.Schema != nil {
-		w.tree, _, err = evolve(s.schema, w.opt.Schema, w.opt.Replace)
-	}
+	w.tree, w.partitionBy, w.properties, w.always = r.schema, r.partitionBy, r.conf, r.clusterBy
+	w.partitions = storedNames(w.tree, w.partitionBy, r.mapped())
+	w.layout, err = newLayout(w.tree, w.partitionBy, r.mapped())
 	return err
 }
 
@@ -346,6 +337,8 @@ func releaseBatches(batches []arrow.RecordBatch) {
 
 // writeTo appends a chunk to the file of a directory.
 func (w *FileWriter) writeTo(ctx context.Context, dir string, values map[string]*string, chunk arrow.RecordBatch) error {
+	cols := w.dataColumns(chunk)
+	defer releaseArrays(cols)
 	p := w.open[dir]
 	if p == nil {
 		if err := w.makeRoom(); err != nil {
@@ -357,7 +350,7 @@ func (w *FileWriter) writeTo(ctx context.Context, dir string, values map[string]
 		}
 		name := fmt.Sprintf("%s%s%s-00000-%s-c%03d.%s.parquet", w.opt.folder, dir, kind, w.opt.Name, w.parts[dir], w.codec.name)
 		var err error
-		if p, err = w.newPartFile(ctx, name, values, w.dataColumns(chunk)); err != nil {
+		if p, err = w.newPartFile(ctx, name, values, cols); err != nil {
 			return err
 		}
 		w.parts[dir]++
@@ -365,7 +358,7 @@ func (w *FileWriter) writeTo(ctx context.Context, dir string, values map[string]
 	}
 	w.clock++
 	p.used = w.clock
-	if err := p.write(ctx, w.dataColumns(chunk), int(chunk.NumRows())); err != nil {
+	if err := p.write(ctx, cols, int(chunk.NumRows())); err != nil {
 		return err
 	}
 	if p.full() {
@@ -395,18 +388,23 @@ func (w *FileWriter) easeMemory() error {
 	return nil
 }
 
-// dataColumns gives the columns that go into files.
+// dataColumns gives the columns that go into files, as they lie there. The caller releases them.
 func (w *FileWriter) dataColumns(chunk arrow.RecordBatch) []arrow.Array {
-	if len(w.partitionBy) == 0 {
-		return chunk.Columns()
-	}
-	var out []arrow.Array
-	for i, f := range w.tree.fields {
-		if !slices.Contains(w.partitionBy, f.name) {
-			out = append(out, chunk.Column(i))
+	kept := chunk.Columns()[:len(w.tree.fields)]
+	if len(w.partitionBy) > 0 {
+		kept = nil
+		for i, f := range w.tree.fields {
+			if !slices.Contains(w.partitionBy, f.name) {
+				kept = append(kept, chunk.Column(i))
+			}
 		}
 	}
-	return append(out, chunk.Columns()[len(w.tree.fields):]...)
+	out := w.layout.columns(kept)
+	for _, c := range chunk.Columns()[len(w.tree.fields):] {
+		c.Retain()
+		out = append(out, c)
+	}
+	return out
 }
 
 // makeRoom closes the file that was not written to for the longest time when too many are open.
@@ -511,10 +509,10 @@ func (w *FileWriter) split(ctx context.Context, chunk arrow.RecordBatch) error {
 		p := byKey[key.String()]
 		if p == nil {
 			p = &part{values: map[string]*string{}}
-			for i, name := range w.partitionBy {
+			for i, name := range w.partitions {
 				p.values[name] = values[i]
 			}
-			p.dir = partitionDir(w.partitionBy, p.values)
+			p.dir = partitionDir(w.partitions, p.values)
 			byKey[key.String()] = p
 			parts = append(parts, p)
 		}

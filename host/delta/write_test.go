@@ -383,7 +383,7 @@ func TestNullStructsWithRequiredFieldsAreNoViolation(t *testing.T) {
 }
 
 func TestTypesThatATableCannotHoldAreRefusedByName(t *testing.T) {
-	for _, dt := range []arrow.DataType{arrow.PrimitiveTypes.Uint64, arrow.FixedWidthTypes.Time64us, arrow.FixedWidthTypes.Duration_us, arrow.Null,
+	for _, dt := range []arrow.DataType{arrow.PrimitiveTypes.Uint64, arrow.FixedWidthTypes.Time64us, arrow.FixedWidthTypes.Duration_us,
 		&arrow.Decimal256Type{Precision: 50}, arrow.StructOf(), arrow.ListOf(arrow.PrimitiveTypes.Uint8)} {
 		f := newFixture(t)
 		schema := arrow.NewSchema([]arrow.Field{{Name: "c", Type: dt, Nullable: true}}, nil)
