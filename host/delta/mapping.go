@@ -62,7 +62,6 @@ func (r *revision) keepNames() error {
 		delete(f.meta, fieldIDKey)
 	})
 	r.conf[mappingModeKey] = r.mode
-	delete(r.conf, maxColumnIDKey)
 	return r.nameColumns()
 }
 
@@ -118,10 +117,12 @@ func (r *revision) nameColumns() error {
 // of the versions left behind.
 func keepMaxColumnID(restored, now map[string]string) map[string]string {
 	last, ok := now[maxColumnIDKey]
-	if !ok || restored[mappingModeKey] == "" {
+	if !ok {
 		return restored
 	}
-	restored = maps.Clone(restored)
+	if restored = maps.Clone(restored); restored == nil {
+		restored = map[string]string{}
+	}
 	restored[maxColumnIDKey] = last
 	return restored
 }
