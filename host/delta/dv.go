@@ -181,25 +181,34 @@ func readDV(r io.ReaderAt, size, offset int64, dv *DeletionVector) (*RowSet, err
 
 const z85 = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#"
 
-// decodeZ85 decodes groups of five characters to four bytes.
+// decodeZ85 decodes groups of five characters to four bytes. delta-rs and other
+// users of the Rust crate z85 do not pad bytes with zeros, as the protocol asks:
+// there a last group that begins with k times # holds 4-k bytes. Read as Z85
+// such a group overflows, so the two cannot be mixed up.
 func decodeZ85(s string) ([]byte, error) {
 	if len(s)%5 != 0 {
 		return nil, invalidDV("%d characters are no whole groups of Z85", len(s))
 	}
 	out := make([]byte, 0, len(s)/5*4)
 	for i := 0; i < len(s); i += 5 {
-		n := uint64(0)
-		for _, c := range []byte(s[i : i+5]) {
+		n, group, bytes := uint64(0), s[i:i+5], 4
+		if rest := strings.TrimLeft(group, "#"); i+5 == len(s) && len(rest) >= 2 {
+			bytes -= 5 - len(rest)
+			group = rest
+		}
+		for _, c := range []byte(group) {
 			v := strings.IndexByte(z85, c)
 			if v < 0 {
 				return nil, invalidDV("%q is no character of Z85", c)
 			}
 			n = n*85 + uint64(v)
 		}
-		if n > math.MaxUint32 {
+		if n >= 1<<(8*bytes) {
 			return nil, invalidDV("group %q of Z85 overflows", s[i:i+5])
 		}
-		out = binary.BigEndian.AppendUint32(out, uint32(n))
+		for bytes--; bytes >= 0; bytes-- {
+			out = append(out, byte(n>>(8*bytes)))
+		}
 	}
 	return out, nil
 }

@@ -99,7 +99,9 @@ type scanner struct {
 	rows     int
 	rowIndex bool
 	tracking bool
-	only     *RowSet // of the one file that is read; nil: all rows
+	// changeType adds ChangeTypeColumn as the file has it.
+	changeType bool
+	only       *RowSet // of the one file that is read; nil: all rows
 
 	file *fileScan
 	rec  arrow.RecordBatch
@@ -204,6 +206,12 @@ func (s *scanner) open(add *AddFile) (fs *fileScan, err error) {
 		var tracked []column
 		tracked, err = s.snapshot.trackingColumns(s.ctx, add, fs.file)
 		fs.columns = append(fs.columns, tracked...)
+	}
+	if err == nil && s.changeType {
+		var c column
+		if c, err = t.changeTypeOf(s.ctx, fs.file); err == nil {
+			fs.columns = append(fs.columns, c)
+		}
 	}
 	if err == nil && s.rowIndex {
 		fs.columns = append(fs.columns, &indexColumn{mem: t.mem})
