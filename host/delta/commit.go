@@ -122,6 +122,9 @@ func (t *Table) Commit(ctx context.Context, c Commit) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
+	if err := t.holdNewConstraints(ctx, &c); err != nil {
+		return Result{}, err
+	}
 	seen := c.Read
 	for {
 		if err := checkTxn(base, c.Txn); err != nil {

@@ -125,7 +125,7 @@ func (t *Table) planCreate(c *Commit, out *commitActions, now time.Time) error {
 	if err != nil {
 		return err
 	}
-	p, err := Protocol{MinReaderVersion: 1, MinWriterVersion: 2}.forTable(next.schema, c.Properties, len(c.ClusterBy) > 0)
+	p, err := Protocol{MinReaderVersion: 1, MinWriterVersion: 2}.forColumns(next.schema).forTable(next.schema, c.Properties, len(c.ClusterBy) > 0)
 	if err != nil {
 		return err
 	}

@@ -28,10 +28,10 @@ const (
 
 var features = []feature{
 	{"appendOnly", false, 0, 2, true, writeAlways},
-	{"invariants", false, 0, 2, true, writeUnused},
-	{"checkConstraints", false, 0, 3, true, writeUnused},
+	{"invariants", false, 0, 2, true, writeAlways},
+	{"checkConstraints", false, 0, 3, true, writeAlways},
 	{"changeDataFeed", false, 0, 4, true, writeAlways},
-	{"generatedColumns", false, 0, 4, true, writeUnused},
+	{"generatedColumns", false, 0, 4, true, writeAlways},
 	{"columnMapping", true, 2, 5, true, writeAlways},
 	{"identityColumns", false, 0, 6, true, writeUnused},
 	{"deletionVectors", true, 0, 0, true, writeAlways},
@@ -48,7 +48,7 @@ var features = []feature{
 	{"clustering", false, 0, 0, true, writeAlways},
 	{"inCommitTimestamp", false, 0, 0, true, writeAlways},
 	{"vacuumProtocolCheck", true, 0, 0, true, writeAlways},
-	{"allowColumnDefaults", false, 0, 0, true, writeUnused},
+	{"allowColumnDefaults", false, 0, 0, true, writeAlways},
 	{"icebergCompatV1", false, 0, 0, true, writeNever},
 	{"icebergCompatV2", false, 0, 0, true, writeNever},
 }
@@ -131,20 +131,8 @@ func checkWritable(p *Protocol, m *Metadata, schema *structType) error {
 // usesFeature tells where the table makes use of a feature, or "".
 func usesFeature(name string, m *Metadata, schema *structType) string {
 	switch name {
-	case "checkConstraints":
-		for k := range m.Configuration {
-			if strings.HasPrefix(strings.ToLower(k), "delta.constraints.") {
-				return k
-			}
-		}
-	case "invariants":
-		return fieldWith(schema, "delta.invariants")
-	case "generatedColumns":
-		return fieldWith(schema, "delta.generationExpression")
 	case "identityColumns":
 		return fieldWith(schema, "delta.identity.")
-	case "allowColumnDefaults":
-		return fieldWith(schema, "CURRENT_DEFAULT")
 	}
 	return ""
 }
@@ -242,8 +230,9 @@ func (p Protocol) forTable(schema *structType, properties map[string]string, clu
 	}
 	for k, v := range properties {
 		key, value := strings.ToLower(k), strings.ToLower(v)
-		if strings.HasPrefix(key, "delta.constraints.") {
-			return p, unsupported("property %s: check constraints cannot be kept yet", k)
+		if isConstraint(key) {
+			p = p.need("checkConstraints")
+			continue
 		}
 		name, ok := propertyFeatures[key]
 		if !ok || (value != "true" && value != "supported" && value != "enabled") {
@@ -258,6 +247,16 @@ func (p Protocol) forTable(schema *structType, properties map[string]string, clu
 		p = p.need(name)
 	}
 	return p, nil
+}
+
+// forColumns raises p to what the columns of a new table ask for by their metadata.
+func (p Protocol) forColumns(schema *structType) Protocol {
+	for key, feature := range map[string]string{invariantKey: "invariants", generationKey: "generatedColumns", defaultKey: "allowColumnDefaults"} {
+		if fieldWith(schema, key) != "" {
+			p = p.need(feature)
+		}
+	}
+	return p
 }
 
 func containsType(t dataType, name string) bool {

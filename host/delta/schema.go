@@ -282,6 +282,11 @@ func fromArrow(fields []arrow.Field, path string) (*structType, error) {
 		if i := f.Metadata.FindKey(commentKey); i >= 0 && f.Metadata.Values()[i] != "" {
 			nf.setMeta(commentKey, f.Metadata.Values()[i])
 		}
+		for _, key := range []string{invariantKey, generationKey, defaultKey} {
+			if i := f.Metadata.FindKey(key); i >= 0 {
+				nf.setMeta(key, f.Metadata.Values()[i])
+			}
+		}
 		out.fields = append(out.fields, nf)
 	}
 	if dup := duplicate(out.fields); dup != "" {

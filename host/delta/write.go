@@ -71,6 +71,7 @@ type FileWriter struct {
 	layout      *layout
 	parquet     *arrow.Schema // of all columns in the files
 	codec       codec
+	rules       *rowRules // nil when the table has none
 	adapter     *adapter
 
 	pending      []arrow.RecordBatch // of the table's schema, less than a chunk
@@ -96,10 +97,13 @@ func (t *Table) Write(ctx context.Context, opt WriteOptions) (*FileWriter, error
 	}
 	w := &FileWriter{table: t, opt: opt,
 		adapter: &adapter{mem: t.mem, match: matchName}, open: map[string]*partFile{}, parts: map[string]int{}}
-	if err := w.resolve(); err != nil {
+	err := w.resolve()
+	if err != nil {
 		return nil, err
 	}
-	var err error
+	if w.rules, err = rulesOf(t, w.tree, w.protocol(), w.properties); err != nil {
+		return nil, err
+	}
 	if w.codec, err = codecOf(w.properties); err != nil {
 		return nil, err
 	}
@@ -119,6 +123,14 @@ func (t *Table) Write(ctx context.Context, opt WriteOptions) (*FileWriter, error
 	}
 	w.row, w.parquet = withHidden(w.schema, w.hidden, false), withHidden(w.layout.schema, w.hidden, true)
 	return w, nil
+}
+
+// protocol gives the table's, or nil when it is new.
+func (w *FileWriter) protocol() *Protocol {
+	if w.opt.Snapshot == nil {
+		return nil
+	}
+	return w.opt.Snapshot.protocol
 }
 
 // resolve finds schema, partitioning and properties as they will be with the commit.
@@ -146,10 +158,15 @@ func (w *FileWriter) Schema() *arrow.Schema { return w.schema }
 // Write takes in a batch. It keeps no reference to it after it returns but
 // through retained columns of less than a chunk.
 func (w *FileWriter) Write(ctx context.Context, rec arrow.RecordBatch) error {
+	return w.take(ctx, rec, w.rules)
+}
+
+// take does so under some rules: none for rows that the table has already.
+func (w *FileWriter) take(ctx context.Context, rec arrow.RecordBatch, rules *rowRules) error {
 	if w.closed {
 		return fault.New("DELTA_COMMIT_FAILED", "the writer is closed")
 	}
-	full, err := w.conform(rec)
+	full, err := w.conform(ctx, rec, rules)
 	if err != nil {
 		return err
 	}
@@ -193,15 +210,17 @@ func (w *FileWriter) fill(rec arrow.RecordBatch, first int64) int64 {
 	return lo
 }
 
-// conform gives a batch the table's schema.
-func (w *FileWriter) conform(rec arrow.RecordBatch) (arrow.RecordBatch, error) {
+// conform gives a batch the table's schema and holds its rules.
+func (w *FileWriter) conform(ctx context.Context, rec arrow.RecordBatch, rules *rowRules) (arrow.RecordBatch, error) {
 	fields := rec.Schema().Fields()
 	used := make([]bool, len(fields))
+	absent := make([]bool, len(w.tree.fields))
 	cols := make([]arrow.Array, len(w.tree.fields))
 	defer func() { releaseArrays(cols) }()
 	for i, f := range w.tree.fields {
 		j := matchName(f, fields)
 		if j < 0 {
+			absent[i] = true
 			cols[i] = w.adapter.nulls(f.typ, int(rec.NumRows()))
 		} else {
 			used[j] = true
@@ -211,7 +230,19 @@ func (w *FileWriter) conform(rec arrow.RecordBatch) (arrow.RecordBatch, error) {
 			}
 			cols[i] = col
 		}
+	}
+	if rules != nil {
+		if err := rules.fill(ctx, cols, absent, rec.NumRows(), w.adapter); err != nil {
+			return nil, err
+		}
+	}
+	for i, f := range w.tree.fields {
 		if err := checkNulls(f.typ, cols[i], f.nullable, f.name); err != nil {
+			return nil, err
+		}
+	}
+	if rules != nil {
+		if err := rules.check(ctx, cols, absent, rec.NumRows()); err != nil {
 			return nil, err
 		}
 	}
@@ -439,7 +470,7 @@ func (w *FileWriter) Close(ctx context.Context) ([]AddFile, error) {
 		return nil, fault.New("DELTA_COMMIT_FAILED", "the writer is closed")
 	}
 	err := w.flush(ctx)
-	err = errors.Join(err, w.wait())
+	err = errors.Join(err, w.wait(), w.rules.close())
 	dirs := slices.Sorted(maps.Keys(w.open))
 	for _, dir := range dirs {
 		if err == nil {
@@ -460,10 +491,10 @@ func (w *FileWriter) Abort(ctx context.Context) error {
 		return nil
 	}
 	w.closed = true
+	errs := []error{w.rules.close()}
 	_ = w.wait() // what went wrong with the last chunk is of no more interest
 	releaseBatches(w.pending)
 	w.pending = nil
-	var errs []error
 	for _, p := range w.open {
 		errs = append(errs, p.abort())
 	}
