@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -34,10 +33,13 @@ type Commit struct {
 	Schema *arrow.Schema
 	// PartitionBy is for a new table, or one whose rows are all replaced; nil keeps.
 	PartitionBy []string
-	// ClusterBy is for a new table.
+	// ClusterBy names the clustering columns; nil keeps, none at all ends the clustering.
 	ClusterBy []string
-	// Properties are set on top of those there are.
+	// Properties are set on top of those there are. Those that ask for a feature,
+	// such as delta.enableDeletionVectors or delta.feature.<name> = supported, raise the protocol.
 	Properties map[string]string
+	// Unset names properties that are taken away.
+	Unset []string
 	// Name and Comment of the table; empty keeps.
 	Name    string
 	Comment string
@@ -125,19 +127,14 @@ func (t *Table) Commit(ctx context.Context, c Commit) (Result, error) {
 	if err := t.holdNewConstraints(ctx, &c); err != nil {
 		return Result{}, err
 	}
-	seen := c.Read
+	x, err := t.begin(&c)
+	if err != nil {
+		return Result{}, err
+	}
 	for {
-		if err := checkTxn(base, c.Txn); err != nil {
-			return Result{}, err
-		}
-		if seen != nil && base.version > seen.version {
-			if err := t.checkConflicts(ctx, &c, seen.version, base.version); err != nil {
-				return Result{}, err
-			}
-			seen = base
-		}
-		attempt, err := t.plan(&c, base)
+		attempt, err := x.prepare(ctx, base)
 		if err != nil {
+			x.discardVectors(ctx) // whatever was tried before is known to have lost
 			return Result{}, err
 		}
 		won, err := t.put(ctx, attempt)
@@ -148,9 +145,56 @@ func (t *Table) Commit(ctx context.Context, c Commit) (Result, error) {
 			return t.landed(ctx, attempt), nil
 		}
 		if base, err = t.lost(ctx, &c, attempt.version); err != nil {
+			x.discardVectors(ctx)
 			return Result{}, err
 		}
 	}
+}
+
+// transaction is a commit on its way through its attempts.
+type transaction struct {
+	table  *Table
+	commit *Commit
+	// seen is the version up to which the winners have been looked at.
+	seen         int64
+	serializable bool
+	removed      map[string]bool      // keys of the files that are removed as a whole
+	deletes      map[string]*deletion // by canonical path
+	vectors      *writtenVectors
+	counted      map[string]int64 // rows of files whose statistics do not tell, by path
+}
+
+func (t *Table) begin(c *Commit) (*transaction, error) {
+	x := &transaction{
+		table: t, commit: c, removed: map[string]bool{}, deletes: map[string]*deletion{}, counted: map[string]int64{},
+	}
+	if c.Read != nil {
+		x.seen, x.serializable = c.Read.version, c.Read.serializable()
+	}
+	for i := range c.Remove {
+		key, err := fileKey(c.Remove[i].Path, c.Remove[i].DeletionVector)
+		if err != nil {
+			return nil, err
+		}
+		if x.removed[key] {
+			return nil, fault.New("DELTA_COMMIT_FAILED", "file %s is removed twice", c.Remove[i].Path)
+		}
+		x.removed[key] = true
+	}
+	return x, x.resolveDeletes()
+}
+
+// prepare makes the next attempt, on top of base.
+func (x *transaction) prepare(ctx context.Context, base *Snapshot) (*attempt, error) {
+	if err := checkTxn(base, x.commit.Txn); err != nil {
+		return nil, err
+	}
+	if base != nil {
+		if err := x.follow(ctx, base.version); err != nil {
+			return nil, err
+		}
+	}
+	return x.plan(ctx, base)
 }
 
 // baseOf gives the snapshot to commit on: the newest, or nil for a new table.
@@ -206,51 +250,6 @@ func checkTxn(base *Snapshot, txn *Txn) error {
 	}
 	if have, ok := base.Txn(txn.AppID); ok && have >= txn.Version {
 		return &AlreadyCommitted{AppID: txn.AppID, Version: have, TableVersion: base.version}
-	}
-	return nil
-}
-
-// checkConflicts looks at what was committed in (from, to] since the writer read the table.
-func (t *Table) checkConflicts(ctx context.Context, c *Commit, from, to int64) error {
-	removed := map[string]bool{}
-	for i := range c.Remove {
-		key, err := fileKey(c.Remove[i].Path, c.Remove[i].DeletionVector)
-		if err != nil {
-			return err
-		}
-		removed[key] = true
-	}
-	for e, err := range t.Log(ctx, from+1, to) {
-		if err != nil {
-			return err
-		}
-		conflict := func(code, format string, args ...any) error {
-			return fault.New(code, "version %d, committed meanwhile, %s", e.Version, fmt.Sprintf(format, args...)).
-				WithHint("Read the table again and redo the change").Retryable()
-		}
-		switch {
-		case e.Protocol != nil:
-			return conflict("DELTA_PROTOCOL_CHANGED", "changed the protocol")
-		case e.Metadata != nil:
-			return conflict("DELTA_METADATA_CHANGED", "changed schema or properties")
-		}
-		if c.Txn != nil && slices.ContainsFunc(e.Txns, func(x Txn) bool { return x.AppID == c.Txn.AppID }) {
-			return conflict("DELTA_CONCURRENT_TRANSACTION", "is of the same application %q", c.Txn.AppID)
-		}
-		if len(removed) == 0 {
-			continue // a blind append, or a replacement of whatever there is
-		}
-		for i := range e.Removes {
-			if key, err := fileKey(e.Removes[i].Path, e.Removes[i].DeletionVector); err != nil {
-				return err
-			} else if removed[key] {
-				return conflict("DELTA_CONCURRENT_DELETE_DELETE", "removed file %s, too", e.Removes[i].Path)
-			}
-		}
-		blind := e.CommitInfo != nil && e.CommitInfo.IsBlindAppend != nil && *e.CommitInfo.IsBlindAppend
-		if !blind && slices.ContainsFunc(e.Adds, func(f AddFile) bool { return f.DataChange }) {
-			return conflict("DELTA_CONCURRENT_APPEND", "added rows that depend on what it read")
-		}
 	}
 	return nil
 }

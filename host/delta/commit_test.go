@@ -182,7 +182,7 @@ func TestLostRaces(t *testing.T) {
 		"replacement after append":              {add("w"), replace("l"), "", "l"},
 		"replacement after replacement":         {replace("w"), replace("l"), "", "l"},
 		"removal after append":                  {add("w"), remove(0, "l"), "", "b l w"},
-		"removal after removal of another file": {remove(1, "w"), remove(0, "l"), "DELTA_CONCURRENT_APPEND", ""},
+		"removal after removal of another file": {remove(1, "w"), remove(0, "l"), "", "l w"},
 		"removal after removal of the same":     {remove(0, "w"), remove(0, "l"), "DELTA_CONCURRENT_DELETE_DELETE", ""},
 		"removal after replacement":             {replace("w"), remove(0, "l"), "DELTA_CONCURRENT_DELETE_DELETE", ""},
 		"new columns after append":              {add("w"), widen, "", "a b w"},
@@ -255,7 +255,7 @@ func TestCommitsThatMakeNoSenseAreRefused(t *testing.T) {
 			return Commit{Read: s, ColumnComments: map[string]string{"x": "y"}}
 		}, "DELTA_COLUMN_NOT_FOUND"},
 		"a feature we cannot write": {func(f *fixture, s *Snapshot) Commit {
-			return Commit{Read: s, Properties: map[string]string{"delta.enableRowTracking": "true"}}
+			return Commit{Read: s, Properties: map[string]string{"delta.enableIcebergCompatV1": "true"}}
 		}, "DELTA_UNSUPPORTED_FEATURE"},
 		"a constraint": {func(f *fixture, s *Snapshot) Commit {
 			return Commit{Read: s, Properties: map[string]string{"delta.constraints.c": "id > 0"}}
@@ -426,15 +426,14 @@ func TestRemovalsChangeDataUnlessRowsOnlyMove(t *testing.T) {
 		t.Fatal(live, err)
 	}
 	moved := f.files(f.snapshot(), "moved")
-	moved[0].DataChange = false
 	for i, c := range []struct {
 		add  []AddFile
 		want bool
 	}{{nil, true}, {f.files(f.snapshot(), "new"), true}, {moved, false}} {
-		v := f.commit(Commit{Read: f.snapshot(), Remove: live[i : i+1], Add: c.add})
+		v := f.commit(Commit{Read: f.snapshot(), Remove: live[i : i+1], Add: c.add, Rearranges: !c.want})
 		e, err := f.table.entry(background, v)
-		if err != nil || len(e.Removes) != 1 || e.Removes[0].DataChange != c.want {
-			t.Errorf("commit %d: %+v, %v", v, e.Removes, err)
+		if err != nil || len(e.Removes) != 1 || e.Removes[0].DataChange != c.want || len(e.Adds) > 0 && e.Adds[0].DataChange != c.want {
+			t.Errorf("commit %d: %+v, %v", v, e, err)
 		}
 	}
 }

@@ -2,9 +2,7 @@ package delta
 
 import (
 	"context"
-	"encoding/json"
 	"maps"
-	"strings"
 	"time"
 )
 
@@ -71,28 +69,4 @@ func (s *Snapshot) Describe() (*Description, error) {
 		d.Txns[app] = txn.Version
 	}
 	return d, nil
-}
-
-// clusterColumns names the clustering columns, dotted, in the schema's names.
-func (s *Snapshot) clusterColumns() []string {
-	var out []string
-	for _, stored := range s.clusterPaths() {
-		path := namedPath(s.schema, stored, s.mapping != "none")
-		if path == nil {
-			path = stored
-		}
-		out = append(out, strings.Join(path, "."))
-	}
-	return out
-}
-
-// clusterPaths reads the domain that names the clustering columns, as files name them.
-func (s *Snapshot) clusterPaths() [][]string {
-	var conf struct {
-		Columns [][]string `json:"clusteringColumns"`
-	}
-	if d, ok := s.domains["delta.clustering"]; !ok || json.Unmarshal([]byte(d.Configuration), &conf) != nil {
-		return nil
-	}
-	return conf.Columns
 }

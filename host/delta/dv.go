@@ -132,12 +132,14 @@ func relativeDV(s string) (string, error) {
 	if err != nil {
 		return "", fault.Wrap(err, "DELTA_INVALID_DELETION_VECTOR", "%q", s)
 	}
-	name := fmt.Sprintf("deletion_vector_%s.bin", id)
+	name := vectorName(id)
 	if prefix := s[:len(s)-20]; prefix != "" {
 		name = prefix + "/" + name
 	}
 	return name, nil
 }
+
+func vectorName(id uuid.UUID) string { return fmt.Sprintf("deletion_vector_%s.bin", id) }
 
 // loadStoredDV reads one vector of a file: size, bytes, checksum.
 func (t *Table) loadStoredDV(ctx context.Context, uri string, dv *DeletionVector) (*RowSet, error) {

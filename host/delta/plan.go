@@ -1,9 +1,8 @@
 package delta
 
 import (
-	"encoding/json"
+	"context"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -16,46 +15,48 @@ type attempt struct {
 	base    *Snapshot
 	version int64
 	txnID   string
+	now     time.Time
 	data    []byte
 	actions *commitActions
+	deleted struct{ rows, vectorsAdded, vectorsUpdated, vectorsRemoved int64 }
 }
 
 // plan makes the actions of the commit on top of base (nil: a new table).
-func (t *Table) plan(c *Commit, base *Snapshot) (*attempt, error) {
-	now := c.Timestamp
-	if now.IsZero() {
-		now = t.now()
+func (x *transaction) plan(ctx context.Context, base *Snapshot) (*attempt, error) {
+	c := x.commit
+	a := &attempt{base: base, version: 0, txnID: uuid.NewString(), now: c.Timestamp, actions: &commitActions{}}
+	if a.now.IsZero() {
+		a.now = x.table.now()
 	}
-	a := &attempt{base: base, version: 0, txnID: uuid.NewString(), actions: &commitActions{}}
 	if base != nil {
 		a.version = base.version + 1
 	}
-	if err := t.planMetadata(c, base, a.actions, now); err != nil {
+	if err := x.planMetadata(a); err != nil {
 		return nil, err
 	}
 	protocol, metadata := effective(base, a.actions)
-	if err := checkAdds(c, base, protocol, metadata); err != nil {
+	if err := x.planFiles(ctx, a, protocol, metadata); err != nil {
 		return nil, err
 	}
 	if c.Txn != nil {
 		txn := *c.Txn
 		if txn.LastUpdated == nil {
-			ms := now.UnixMilli()
+			ms := a.now.UnixMilli()
 			txn.LastUpdated = &ms
 		}
 		a.actions.txns = []Txn{txn}
 	}
-	if err := planRemoves(c, base, a.actions, metadata, now); err != nil {
+	if err := c.planDomains(a); err != nil {
 		return nil, err
 	}
-	a.actions.adds = slices.Clone(c.Add) // the snapshot after the commit keeps them
-	a.actions.info = commitInfo(c, base, a, now)
-	if protocol.has("inCommitTimestamp") && strings.EqualFold(metadata.Configuration["delta.enableInCommitTimestamps"], "true") {
-		ict := now.UnixMilli()
-		if base != nil {
-			ict = max(ict, base.time.UnixMilli()+1)
-		}
-		a.actions.info.InCommitTimestamp = &ict
+	if err := x.trackRows(ctx, a, protocol, metadata); err != nil {
+		return nil, err
+	}
+	a.actions.info = x.commitInfo(a)
+	planTimestamp(a, protocol, metadata)
+	if rowTracking(protocol, metadata) == trackingEnabled {
+		// No operation of ours copies or updates a row without its id.
+		a.actions.info.Tags = map[string]string{"delta.rowTracking.preserved": "true"}
 	}
 	var err error
 	a.data, err = a.actions.encode()
@@ -73,10 +74,57 @@ func effective(base *Snapshot, a *commitActions) (*Protocol, *Metadata) {
 	return p, m
 }
 
-// planMetadata adds the protocol, metaData and domain actions that the commit needs.
-func (t *Table) planMetadata(c *Commit, base *Snapshot, out *commitActions, now time.Time) error {
+// planFiles adds the add, remove and cdc actions.
+func (x *transaction) planFiles(ctx context.Context, a *attempt, p *Protocol, m *Metadata) error {
+	c := x.commit
+	if err := x.checkAdds(a.base, p, m); err != nil {
+		return err
+	}
+	if err := x.planRemoves(a); err != nil {
+		return err
+	}
+	a.actions.adds = slices.Clone(c.Add) // the snapshot after the commit keeps them
+	if c.Rearranges {
+		for i := range a.actions.adds {
+			a.actions.adds[i].DataChange = false
+		}
+	}
+	if err := x.planDeletes(ctx, a, m); err != nil {
+		return err
+	}
+	if len(c.ChangeData) > 0 && !isTrue(m, "delta.enableChangeDataFeed") {
+		return fault.New("DELTA_COMMIT_FAILED", "the commit has change data, but the table has no change data feed").
+			WithHint("Set the property delta.enableChangeDataFeed to true")
+	}
+	a.actions.cdc = slices.Clone(c.ChangeData)
+	for i := range a.actions.cdc {
+		a.actions.cdc[i].DataChange = false
+	}
+	changes := slices.ContainsFunc(a.actions.removes, func(r RemoveFile) bool { return r.DataChange })
+	if changes && isTrue(m, "delta.appendOnly") {
+		return fault.New("DELTA_CANNOT_MODIFY_APPEND_ONLY", "%s: the table is append-only", c.operation()).
+			WithHint("Set the property delta.appendOnly to false to change or remove rows")
+	}
+	return nil
+}
+
+func (c *Commit) operation() string {
+	if c.Operation == "" {
+		return "WRITE"
+	}
+	return c.Operation
+}
+
+// changesMetadata tells whether the commit may change the metaData action.
+func (c *Commit) changesMetadata() bool {
+	return c.Schema != nil || c.PartitionBy != nil || len(c.Properties) > 0 || len(c.Unset) > 0 || c.Name != "" || c.Comment != "" || len(c.ColumnComments) > 0 || !c.Change.empty()
+}
+
+// planMetadata adds the protocol, metaData and clustering actions that the commit needs.
+func (x *transaction) planMetadata(a *attempt) error {
+	c, base, out := x.commit, a.base, a.actions
 	if base == nil {
-		return t.planCreate(c, out, now)
+		return c.planCreate(a)
 	}
 	if c.restore != nil {
 		return planRestored(c, base, out)
@@ -93,26 +141,40 @@ func (t *Table) planMetadata(c *Commit, base *Snapshot, out *commitActions, now 
 	if c.Comment != "" {
 		m.Description = c.Comment
 	}
-	if err := checkWritable(base.protocol, &m, next.schema); err != nil {
+	clustered := !slices.EqualFunc(next.clusterBy, base.clusterPaths(), slices.Equal[[]string])
+	if clustered {
+		if err := a.cluster(next.clusterBy); err != nil {
+			return err
+		}
+	}
+	p, err := c.raise(*base.protocol, next.schema, clustered)
+	if err != nil {
 		return err
 	}
-	if !next.changes() && m.Name == base.metadata.Name && m.Description == base.metadata.Description {
-		return nil
-	}
-	p, err := base.protocol.forTable(next.schema, c.Properties, false)
-	if err != nil {
+	nameRowColumns(&p, &m)
+	if err := checkWritable(&p, &m, next.schema); err != nil {
 		return err
 	}
 	if p.MinReaderVersion != base.protocol.MinReaderVersion || p.MinWriterVersion != base.protocol.MinWriterVersion || !slices.Equal(p.names(), base.protocol.names()) {
 		out.protocol = &p
 	}
-	out.metadata = &m
+	if next.changes() || m.Name != base.metadata.Name || m.Description != base.metadata.Description {
+		out.metadata = &m
+	}
 	return nil
+}
+
+// raise gives the protocol that the table needs after the commit.
+func (c *Commit) raise(p Protocol, schema *structType, clustered bool) (Protocol, error) {
+	if len(c.Domains) > 0 {
+		p = p.need("domainMetadata")
+	}
+	return p.forColumns(schema).forTable(schema, c.Properties, clustered)
 }
 
 // revise gives the definition of the table after the commit.
 func (c *Commit) revise(base *Snapshot) (*revision, error) {
-	r, err := revise(base, &demand{c.Schema, &c.Change, c.PartitionBy, c.ClusterBy, c.Properties, c.ReplaceAll})
+	r, err := revise(base, &demand{c.Schema, &c.Change, c.PartitionBy, c.ClusterBy, c.Properties, c.Unset, c.ReplaceAll})
 	if err != nil {
 		return nil, err
 	}
@@ -120,40 +182,29 @@ func (c *Commit) revise(base *Snapshot) (*revision, error) {
 	return r, err
 }
 
-func (t *Table) planCreate(c *Commit, out *commitActions, now time.Time) error {
+func (c *Commit) planCreate(a *attempt) error {
 	next, err := c.revise(nil)
 	if err != nil {
 		return err
 	}
-	p, err := Protocol{MinReaderVersion: 1, MinWriterVersion: 2}.forColumns(next.schema).forTable(next.schema, c.Properties, len(c.ClusterBy) > 0)
+	p, err := c.raise(Protocol{MinReaderVersion: 1, MinWriterVersion: 2}, next.schema, len(next.clusterBy) > 0)
 	if err != nil {
 		return err
 	}
-	created := now.UnixMilli()
+	created := a.now.UnixMilli()
 	m := &Metadata{
 		ID: uuid.NewString(), Name: c.Name, Description: c.Comment, Format: Format{Provider: "parquet", Options: map[string]string{}},
 		SchemaString: schemaString(next.schema), PartitionColumns: append([]string{}, next.partitionBy...),
 		Configuration: next.conf, CreatedTime: &created,
 	}
+	nameRowColumns(&p, m)
 	if len(next.clusterBy) > 0 {
-		d, err := clusteringDomain(next.clusterBy)
-		if err != nil {
+		if err := a.cluster(next.clusterBy); err != nil {
 			return err
 		}
-		out.domains = []DomainMetadata{d}
 	}
-	out.protocol, out.metadata = &p, m
+	a.actions.protocol, a.actions.metadata = &p, m
 	return checkWritable(&p, m, next.schema)
-}
-
-// clusteringDomain names the columns by which readers may expect the files to
-// be clustered, as the files name them.
-func clusteringDomain(columns [][]string) (DomainMetadata, error) {
-	conf, err := json.Marshal(map[string]any{"clusteringColumns": columns})
-	if err != nil {
-		return DomainMetadata{}, fault.Wrap(err, "DELTA_COMMIT_FAILED", "clustering columns")
-	}
-	return DomainMetadata{Domain: "delta.clustering", Configuration: string(conf)}, nil
 }
 
 func checkPartitions(schema *structType, by []string) error {
@@ -176,7 +227,8 @@ func checkPartitions(schema *structType, by []string) error {
 }
 
 // checkAdds refuses files that do not fit the table they are added to.
-func checkAdds(c *Commit, base *Snapshot, p *Protocol, m *Metadata) error {
+func (x *transaction) checkAdds(base *Snapshot, p *Protocol, m *Metadata) error {
+	c := x.commit
 	columns, err := storedPartitions(p, m)
 	if err != nil {
 		return err
@@ -184,15 +236,19 @@ func checkAdds(c *Commit, base *Snapshot, p *Protocol, m *Metadata) error {
 	seen := make(map[string]bool, len(c.Add))
 	for i := range c.Add {
 		f := &c.Add[i]
-		key, err := canonicalPath(f.Path)
+		path, err := canonicalPath(f.Path)
 		if err != nil {
 			return err
 		}
-		if seen[key] {
+		if seen[path] || x.deletes[path] != nil {
 			return fault.New("DELTA_COMMIT_FAILED", "file %s is added twice", f.Path)
 		}
-		seen[key] = true
-		if base != nil && !c.ReplaceAll && f.DeletionVector == nil {
+		seen[path] = true
+		if base != nil && !c.ReplaceAll {
+			key, err := fileKey(f.Path, f.DeletionVector)
+			if err != nil {
+				return err
+			}
 			if _, ok := base.files.get(key); ok {
 				return fault.New("DELTA_COMMIT_FAILED", "file %s is in the table already", f.Path).
 					WithHint("Two writes must not share a name")
@@ -210,24 +266,31 @@ func checkAdds(c *Commit, base *Snapshot, p *Protocol, m *Metadata) error {
 	return nil
 }
 
-// planRemoves adds the remove actions for the files that the commit takes out.
-func planRemoves(c *Commit, base *Snapshot, out *commitActions, m *Metadata, now time.Time) error {
+// planRemoves adds the remove actions for the files that the commit takes out as a whole.
+func (x *transaction) planRemoves(a *attempt) error {
+	c, base := x.commit, a.base
 	var gone []AddFile
 	switch {
 	case base == nil:
 		if len(c.Remove) > 0 {
 			return fault.New("DELTA_COMMIT_FAILED", "a new table has no files to remove")
 		}
-		return nil
 	case c.ReplaceAll:
-		base.files.each(func(_ string, f *AddFile) { gone = append(gone, *f) })
-		sortFiles(gone)
 		// A file that the commit adds again is replaced in place.
 		kept := map[string]bool{}
 		for i := range c.Add {
-			kept[c.Add[i].Path] = true
+			key, err := fileKey(c.Add[i].Path, c.Add[i].DeletionVector)
+			if err != nil {
+				return err
+			}
+			kept[key] = true
 		}
-		gone = slices.DeleteFunc(gone, func(f AddFile) bool { return f.DeletionVector == nil && kept[f.Path] })
+		base.files.each(func(key string, f *AddFile) {
+			if !kept[key] {
+				gone = append(gone, *f)
+			}
+		})
+		sortFiles(gone)
 	default:
 		for i := range c.Remove {
 			key, err := fileKey(c.Remove[i].Path, c.Remove[i].DeletionVector)
@@ -241,52 +304,8 @@ func planRemoves(c *Commit, base *Snapshot, out *commitActions, m *Metadata, now
 			gone = append(gone, *live)
 		}
 	}
-	// Files of a checkpoint do not tell whether they changed data; the commit
-	// does: it only rearranges rows when all that it adds says so.
-	change := c.ReplaceAll || len(c.Add) == 0 || slices.ContainsFunc(c.Add, func(f AddFile) bool { return f.DataChange })
 	for i := range gone {
-		out.removes = append(out.removes, gone[i].removal(now.UnixMilli(), change))
-	}
-	if change && len(gone) > 0 && strings.EqualFold(m.Configuration["delta.appendOnly"], "true") {
-		return fault.New("DELTA_CANNOT_MODIFY_APPEND_ONLY", "the table is append-only (property delta.appendOnly)")
+		a.actions.removes = append(a.actions.removes, gone[i].removal(a.now.UnixMilli(), !c.Rearranges))
 	}
 	return nil
-}
-
-func commitInfo(c *Commit, base *Snapshot, a *attempt, now time.Time) *CommitInfo {
-	blind := len(a.actions.removes) == 0
-	info := &CommitInfo{
-		Timestamp: now.UnixMilli(), Operation: c.Operation, OperationParameters: map[string]any{}, IsolationLevel: "WriteSerializable",
-		IsBlindAppend: &blind, UserMetadata: c.UserMetadata, EngineInfo: c.EngineInfo, TxnID: a.txnID,
-	}
-	if info.Operation == "" {
-		info.Operation = "WRITE"
-	}
-	if base != nil {
-		v := base.version
-		info.ReadVersion = &v
-	}
-	// Spark reads the parameters and metrics as a map of strings.
-	for k, v := range c.Parameters {
-		if s, ok := v.(string); ok {
-			info.OperationParameters[k] = s
-		} else if raw, err := json.Marshal(v); err == nil {
-			info.OperationParameters[k] = string(raw)
-		}
-	}
-	var rows, size int64
-	counted := true
-	for i := range c.Add {
-		n, ok := c.Add[i].NumRecords()
-		counted = counted && ok
-		rows += n
-		size += c.Add[i].Size
-	}
-	info.OperationMetrics = map[string]any{
-		"numFiles": itoa(int64(len(c.Add))), "numOutputBytes": itoa(size), "numRemovedFiles": itoa(int64(len(a.actions.removes))),
-	}
-	if counted {
-		info.OperationMetrics["numOutputRows"] = itoa(rows)
-	}
-	return info
 }

@@ -1,7 +1,9 @@
 package delta
 
 import (
+	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/weir-data/weir/host/fault"
@@ -35,7 +37,7 @@ var features = []feature{
 	{"columnMapping", true, 2, 5, true, writeAlways},
 	{"identityColumns", false, 0, 6, true, writeUnused},
 	{"deletionVectors", true, 0, 0, true, writeAlways},
-	{"rowTracking", false, 0, 0, true, writeNever},
+	{"rowTracking", false, 0, 0, true, writeAlways},
 	{"domainMetadata", false, 0, 0, true, writeAlways},
 	{"v2Checkpoint", true, 0, 0, true, writeAlways},
 	{"timestampNtz", true, 0, 0, true, writeAlways},
@@ -162,8 +164,11 @@ func fieldWith(t dataType, prefix string) string {
 	return ""
 }
 
-// need raises p so that it has the feature, as low as possible.
+// need raises p so that it has the feature, and what that cannot be without, as low as possible.
 func (p Protocol) need(name string) Protocol {
+	if more, ok := featureNeeds[name]; ok {
+		p = p.need(more)
+	}
 	if p.has(name) {
 		return p
 	}
@@ -173,19 +178,27 @@ func (p Protocol) need(name string) Protocol {
 		p.MinWriterVersion = max(p.MinWriterVersion, f.legacyWriter)
 		return p
 	}
+	p = p.named()
+	p.WriterFeatures = withName(p.WriterFeatures, f.name)
+	if f.reader {
+		if p.MinReaderVersion == 2 { // beside writer version 7 that is legal, and means column mapping
+			p.ReaderFeatures = withName(p.ReaderFeatures, "columnMapping")
+		}
+		p.MinReaderVersion = 3
+		p.ReaderFeatures = withName(p.ReaderFeatures, f.name)
+	}
+	return p
+}
+
+// named gives p with its writer features listed instead of implied by the version.
+func (p Protocol) named() Protocol {
 	if p.MinWriterVersion < 7 {
-		implied := p.names()
-		p.WriterFeatures = implied
+		p.WriterFeatures = append([]string{}, p.names()...)
 		p.MinWriterVersion = 7
 		if p.MinReaderVersion == 2 {
 			p.ReaderFeatures = []string{"columnMapping"}
 			p.MinReaderVersion = 3
 		}
-	}
-	p.WriterFeatures = withName(p.WriterFeatures, f.name)
-	if f.reader {
-		p.MinReaderVersion = 3
-		p.ReaderFeatures = withName(p.ReaderFeatures, f.name)
 	}
 	return p
 }
@@ -201,22 +214,37 @@ func withName(names []string, name string) []string {
 
 // propertyFeatures are the table properties that ask for a feature when true.
 var propertyFeatures = map[string]string{
-	"delta.appendonly":                  "appendOnly",
-	"delta.enablechangedatafeed":        "changeDataFeed",
-	"delta.enabledeletionvectors":       "deletionVectors",
-	"delta.enableincommittimestamps":    "inCommitTimestamp",
-	"delta.enablerowtracking":           "rowTracking",
-	"delta.enabletypewidening":          "typeWidening",
-	"delta.enableicebergcompatv1":       "icebergCompatV1",
-	"delta.enableicebergcompatv2":       "icebergCompatV2",
-	"delta.enablevarianttype":           "variantType",
-	"delta.enablevariantshredding":      "variantShredding",
-	"delta.checkpointpolicy=v2":         "v2Checkpoint",
-	"delta.columnmapping.mode=name":     "columnMapping",
-	"delta.columnmapping.mode=id":       "columnMapping",
-	"delta.feature.columnmapping":       "columnMapping",
-	"delta.feature.catalogmanaged":      "catalogManaged",
-	"delta.feature.allowcolumndefaults": "allowColumnDefaults",
+	"delta.appendonly":               "appendOnly",
+	"delta.enablechangedatafeed":     "changeDataFeed",
+	"delta.enabledeletionvectors":    "deletionVectors",
+	"delta.enableincommittimestamps": "inCommitTimestamp",
+	"delta.enablerowtracking":        "rowTracking",
+	"delta.enabletypewidening":       "typeWidening",
+	"delta.enableicebergcompatv1":    "icebergCompatV1",
+	"delta.enableicebergcompatv2":    "icebergCompatV2",
+	"delta.enablevarianttype":        "variantType",
+	"delta.enablevariantshredding":   "variantShredding",
+	"delta.checkpointpolicy=v2":      "v2Checkpoint",
+	"delta.columnmapping.mode=name":  "columnMapping",
+	"delta.columnmapping.mode=id":    "columnMapping",
+}
+
+// featureNeeds are the features that another one cannot be without.
+var featureNeeds = map[string]string{
+	"rowTracking": "domainMetadata",
+	"clustering":  "domainMetadata",
+}
+
+// The properties that speak of the protocol: they change it and are not kept.
+const (
+	featureProperty   = "delta.feature."
+	minReaderProperty = "delta.minreaderversion"
+	minWriterProperty = "delta.minwriterversion"
+)
+
+func ofProtocol(property string) bool {
+	key := strings.ToLower(property)
+	return strings.HasPrefix(key, featureProperty) || key == minReaderProperty || key == minWriterProperty
 }
 
 // forTable gives the lowest protocol, not below p, for a schema and properties
@@ -226,25 +254,74 @@ func (p Protocol) forTable(schema *structType, properties map[string]string, clu
 		p = p.need("timestampNtz")
 	}
 	if clustered {
-		p = p.need("domainMetadata").need("clustering")
+		p = p.need("clustering")
 	}
-	for k, v := range properties {
-		key, value := strings.ToLower(k), strings.ToLower(v)
-		if isConstraint(key) {
-			p = p.need("checkConstraints")
-			continue
+	for _, k := range slices.Sorted(maps.Keys(properties)) {
+		name, err := featureOf(k, properties[k])
+		if err != nil {
+			return p, err
 		}
-		name, ok := propertyFeatures[key]
-		if !ok || (value != "true" && value != "supported" && value != "enabled") {
-			if name, ok = propertyFeatures[key+"="+value]; !ok {
-				continue
-			}
+		if name == "" {
+			continue
 		}
 		f := findFeature(name)
 		if f == nil || f.write == writeNever {
-			return p, unsupported("property %s = %s asks for the feature %q, which cannot be written yet", k, v, name)
+			return p, unsupported("property %s = %s asks for the feature %q, which cannot be written", k, properties[k], name)
 		}
 		p = p.need(name)
+	}
+	return p.atLeast(properties)
+}
+
+// featureOf names the feature that a property asks for, "" for none.
+func featureOf(property, value string) (string, error) {
+	key, value := strings.ToLower(property), strings.ToLower(value)
+	if isConstraint(key) {
+		return "checkConstraints", nil
+	}
+	if strings.HasPrefix(key, featureProperty) {
+		if value != "supported" && value != "enabled" {
+			return "", fault.New("DELTA_INVALID_PROPERTY", "property %s is %q", property, value).WithHint("Set it to supported")
+		}
+		for i := range features {
+			if strings.EqualFold(features[i].name, key[len(featureProperty):]) {
+				return features[i].name, nil
+			}
+		}
+		return property[len(featureProperty):], nil
+	}
+	if name, ok := propertyFeatures[key]; ok && value == "true" {
+		return name, nil
+	}
+	return propertyFeatures[key+"="+value], nil
+}
+
+// atLeast raises p to the versions that the properties ask for.
+func (p Protocol) atLeast(properties map[string]string) (Protocol, error) {
+	for k, v := range properties {
+		key := strings.ToLower(k)
+		if key != minReaderProperty && key != minWriterProperty {
+			continue
+		}
+		n, err := strconv.Atoi(v)
+		most := map[string]int{minReaderProperty: 3, minWriterProperty: 7}[key]
+		if err != nil || n < 1 {
+			return p, fault.New("DELTA_INVALID_PROPERTY", "property %s is %q, no version", k, v)
+		}
+		if n > most {
+			return p, unsupported("property %s = %s: the highest version there is, is %d", k, v, most)
+		}
+		switch {
+		case key == minWriterProperty && n == 7 || key == minReaderProperty && n == 3:
+			p = p.named()
+			if n == 3 && p.MinReaderVersion < 3 {
+				p.MinReaderVersion, p.ReaderFeatures = 3, []string{}
+			}
+		case key == minWriterProperty && p.MinWriterVersion < 7:
+			p.MinWriterVersion = max(p.MinWriterVersion, n)
+		case key == minReaderProperty && p.MinReaderVersion < 3 && n == 2:
+			p = p.need("columnMapping")
+		}
 	}
 	return p, nil
 }

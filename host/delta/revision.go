@@ -27,8 +27,9 @@ type demand struct {
 	schema      *arrow.Schema
 	change      *SchemaChange
 	partitionBy []string // nil keeps
-	clusterBy   []string // of a new table, dotted
+	clusterBy   []string // dotted; nil keeps
 	properties  map[string]string
+	unset       []string
 	replace     bool
 }
 
@@ -42,7 +43,10 @@ func revise(base *Snapshot, d *demand) (*revision, error) {
 		return r, r.create(d)
 	}
 	maps.Copy(r.conf, base.metadata.Configuration)
-	maps.Copy(r.conf, d.properties)
+	for _, k := range d.unset {
+		delete(r.conf, k)
+	}
+	r.setProperties(d)
 	r.schema, r.partitionBy, r.mode = base.schema, base.metadata.PartitionColumns, base.mapping
 	r.clusterBy = base.clusterPaths()
 	if err := r.setMode(d); err != nil {
@@ -66,7 +70,33 @@ func revise(base *Snapshot, d *demand) (*revision, error) {
 		}
 		r.partitionBy = d.partitionBy
 	}
-	return r, r.finish()
+	if err := r.finish(); err != nil {
+		return nil, err
+	}
+	return r, r.recluster(d)
+}
+
+// setProperties takes over the properties that are kept.
+func (r *revision) setProperties(d *demand) {
+	for k, v := range d.properties {
+		if !ofProtocol(k) {
+			r.conf[k] = v
+		}
+	}
+}
+
+// recluster changes the clustering columns of a table, or ends the clustering
+// when all columns are replaced by ones that lack them.
+func (r *revision) recluster(d *demand) error {
+	if d.clusterBy != nil {
+		r.clusterBy = nil
+		return r.cluster(d.clusterBy)
+	}
+	lost := func(stored []string) bool { return namedPath(r.schema, stored, r.mapped()) == nil }
+	if d.replace && slices.ContainsFunc(r.clusterBy, lost) {
+		r.clusterBy = nil
+	}
+	return nil
 }
 
 // create makes the definition of a new table.
@@ -74,7 +104,7 @@ func (r *revision) create(d *demand) (err error) {
 	if d.schema == nil || d.schema.NumFields() == 0 {
 		return fault.New("DELTA_EMPTY_SCHEMA", "a new table needs columns")
 	}
-	maps.Copy(r.conf, d.properties)
+	r.setProperties(d)
 	r.partitionBy = d.partitionBy
 	if r.schema, err = fromArrow(d.schema.Fields(), ""); err != nil {
 		return err
@@ -88,7 +118,7 @@ func (r *revision) create(d *demand) (err error) {
 	return r.cluster(d.clusterBy)
 }
 
-// cluster sets the clustering columns of a new table.
+// cluster sets the clustering columns.
 func (r *revision) cluster(by []string) error {
 	if len(by) > 0 && len(r.partitionBy) > 0 {
 		return fault.New("DELTA_CLUSTER_BY_WITH_PARTITIONED_BY", "a table cannot have both")
