@@ -158,6 +158,7 @@ type transaction struct {
 	// seen is the version up to which the winners have been looked at.
 	seen         int64
 	serializable bool
+	where        *pruner              // of Reads.Where; nil without
 	removed      map[string]bool      // keys of the files that are removed as a whole
 	deletes      map[string]*deletion // by canonical path
 	vectors      *writtenVectors
@@ -170,6 +171,12 @@ func (t *Table) begin(c *Commit) (*transaction, error) {
 	}
 	if c.Read != nil {
 		x.seen, x.serializable = c.Read.version, c.Read.serializable()
+		if c.Reads.Where != nil {
+			var err error
+			if x.where, err = c.Read.prune(c.Reads.Where); err != nil {
+				return nil, err
+			}
+		}
 	}
 	for i := range c.Remove {
 		key, err := fileKey(c.Remove[i].Path, c.Remove[i].DeletionVector)

@@ -246,7 +246,7 @@ func (x *transaction) checkReads(ctx context.Context, w *winner) error {
 
 // reads tells whether the commit depends on rows that may be in a file.
 func (x *transaction) reads(f *AddFile) bool {
-	return x.commit.Reads.Table || x.commit.Read.mayMeet(x.commit.Reads.Where, f)
+	return x.commit.Reads.Table || x.where.mayHold(f)
 }
 
 // revived tells whether a change of a vector brought rows back, as RESTORE does.
@@ -270,9 +270,6 @@ func (x *transaction) revived(ctx context.Context, w *winner, path string) (bool
 	}
 	return false, nil
 }
-
-// mayMeet tells whether a file may hold a row that meets the condition.
-func (s *Snapshot) mayMeet(where *Predicate, f *AddFile) bool { return true }
 
 func (s *Snapshot) serializable() bool {
 	return strings.EqualFold(s.metadata.Configuration["delta.isolationLevel"], "Serializable")

@@ -40,11 +40,13 @@ func encodeRows(rows *RowSet) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// encodeZ85 encodes groups of four bytes to five characters; data has whole groups.
+// encodeZ85 encodes groups of four bytes to five characters; the last group is filled up with zeros.
 func encodeZ85(data []byte) string {
-	out := make([]byte, 0, len(data)/4*5)
-	for ; len(data) >= 4; data = data[4:] {
-		n := binary.BigEndian.Uint32(data)
+	out := make([]byte, 0, (len(data)+3)/4*5)
+	for len(data) > 0 {
+		var bytes [4]byte
+		data = data[copy(bytes[:], data):]
+		n := binary.BigEndian.Uint32(bytes[:])
 		var group [5]byte
 		for i := 4; i >= 0; i-- {
 			group[i] = z85[n%85]

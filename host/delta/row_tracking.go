@@ -14,10 +14,8 @@ import (
 
 // The properties of row tracking.
 const (
-	enableRowTracking      = "delta.enableRowTracking"
-	rowTrackingSuspended   = "delta.rowTrackingSuspended"
-	rowIDColumn            = "delta.rowTracking.materializedRowIdColumnName"
-	rowCommitVersionColumn = "delta.rowTracking.materializedRowCommitVersionColumnName"
+	enableRowTracking    = "delta.enableRowTracking"
+	rowTrackingSuspended = "delta.rowTrackingSuspended"
 )
 
 // trackingState says what a table demands of its writers.
@@ -48,7 +46,7 @@ func nameRowColumns(p *Protocol, m *Metadata) {
 	if rowTracking(p, m) != trackingEnabled {
 		return
 	}
-	for property, prefix := range map[string]string{rowIDColumn: "_row-id-col-", rowCommitVersionColumn: "_row-commit-version-col-"} {
+	for property, prefix := range map[string]string{rowIDNameKey: "_row-id-col-", rowCommitVersionNameKey: "_row-commit-version-col-"} {
 		if m.Configuration[property] == "" {
 			m.Configuration[property] = prefix + uuid.NewString()
 		}

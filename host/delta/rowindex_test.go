@@ -13,7 +13,7 @@ func TestTheRowIndexIsThePlaceInTheFile(t *testing.T) {
 	s := f.create()
 	add := f.write(WriteOptions{Snapshot: s, Name: "n"}, `[{"s":"a"},{"s":"b"},{"s":"c"},{"s":"d"},{"s":"e"}]`)
 	raw := encodeDV(1, 2)
-	add[0].DeletionVector = &DeletionVector{StorageType: "i", PathOrInlineDv: paddedZ85(raw), SizeInBytes: int32(len(raw)), Cardinality: 2}
+	add[0].DeletionVector = &DeletionVector{StorageType: "i", PathOrInlineDv: encodeZ85(raw), SizeInBytes: int32(len(raw)), Cardinality: 2}
 	add = append(add, f.write(WriteOptions{Snapshot: s, Name: "o"}, `[{"s":"f"},{"s":"g"}]`)...)
 	f.commit(Commit{Read: s, Add: add})
 	for _, rows := range []int{1, 2, 3, 100} {
