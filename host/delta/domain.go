@@ -45,7 +45,7 @@ func (c *Commit) planDomains(a *attempt) error {
 // cluster sets the domain that names the columns by which readers may expect
 // the files to be clustered, as the files name them.
 func (a *attempt) cluster(columns [][]string) error {
-	conf, err := json.Marshal(map[string]any{"clusteringColumns": append([][]string{}, columns...), "domainName": clusteringDomainName})
+	conf, err := json.Marshal(map[string]any{"clusteringColumns": append([][]string{}, columns...)})
 	if err != nil {
 		return fault.Wrap(err, "DELTA_COMMIT_FAILED", "clustering columns")
 	}
