@@ -457,7 +457,7 @@ func TestClusteredTablesKeepTheirDomain(t *testing.T) {
 		f.commit(Commit{Read: f.snapshot(), Add: f.files(f.snapshot(), fmt.Sprint("n", i))})
 	}
 	d, err := f.reopen().Describe(background)
-	if err != nil || fmt.Sprint(d.ClusterColumns) != "[s]" || d.LiveRows != 12 {
+	if err != nil || fmt.Sprint(d.ClusterColumns) != "[s]" || *d.LiveRows != 12 || *d.PhysicalRows != 12 {
 		t.Errorf("%+v, %v", d, err)
 	}
 	g := newFixture(t)

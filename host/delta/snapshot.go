@@ -87,31 +87,6 @@ func compareFiles(a, b *AddFile) int {
 	return strings.Compare(a.DeletionVector.id(), b.DeletionVector.id())
 }
 
-// LiveRows counts the rows a scan gives, from statistics, and from the footers
-// of files that have none.
-func (s *Snapshot) LiveRows() (int64, error) {
-	var total int64
-	var bare []*AddFile
-	s.files.each(func(_ string, f *AddFile) {
-		if n, ok := f.NumRecords(); ok {
-			total += n
-		} else {
-			bare = append(bare, f)
-		}
-		if f.DeletionVector != nil {
-			total -= f.DeletionVector.Cardinality
-		}
-	})
-	for _, f := range bare {
-		n, err := s.table.footerRows(context.Background(), f)
-		if err != nil {
-			return 0, err
-		}
-		total += n
-	}
-	return total, nil
-}
-
 // Txn gives the last transaction version of an application.
 func (s *Snapshot) Txn(appID string) (int64, bool) {
 	txn, ok := s.txns[appID]
