@@ -259,7 +259,7 @@ func TestCommitsThatMakeNoSenseAreRefused(t *testing.T) {
 		}, "DELTA_UNSUPPORTED_FEATURE"},
 		"a constraint": {func(f *fixture, s *Snapshot) Commit {
 			return Commit{Read: s, Properties: map[string]string{"delta.constraints.c": "id > 0"}}
-		}, "DELTA_UNSUPPORTED_FEATURE"},
+		}, "DELTA_ENGINE_REQUIRED"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t)
