@@ -271,6 +271,9 @@ func (a *adapter) adaptPrimitive(arr arrow.Array, t *primitive) (arrow.Array, er
 	if from.ID() == arrow.EXTENSION {
 		return a.adaptPrimitive(arr.(array.ExtensionArray).Storage(), t)
 	}
+	if isVariant(t) && from.ID() != arrow.NULL {
+		return a.adaptVariant(arr, t)
+	}
 	if d, ok := arr.(*array.Dictionary); ok {
 		return a.decode(d, t)
 	}

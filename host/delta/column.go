@@ -2,8 +2,6 @@ package delta
 
 import (
 	"context"
-	"encoding/binary"
-	"math"
 	"slices"
 	"sort"
 
@@ -168,6 +166,7 @@ func newStoredColumn(ctx context.Context, fr *pqarrow.FileReader, index int, ada
 		}
 		return c, nil
 	}
+	legacy := int96Leaves(fr.ParquetReader(), sf, nil)
 	c.open = func(groups []int) (columnReader, error) {
 		r, err := fr.GetFieldReader(ctx, index, leavesOf(sf, nil), groups)
 		if err != nil {
@@ -176,7 +175,10 @@ func newStoredColumn(ctx context.Context, fr *pqarrow.FileReader, index int, ada
 		if r == nil {
 			return nil, fault.New("DELTA_INVALID_DATA_FILE", "the column has no values")
 		}
-		return r, nil
+		if len(legacy) == 0 {
+			return r, nil
+		}
+		return newInt96Within(r, fr.ParquetReader(), legacy, groups, adapt.mem), nil
 	}
 	var err error
 	c.reader, err = c.open(c.from(0))
@@ -286,98 +288,4 @@ func nextArray(r interface {
 		return nil, fault.Wrap(err, "DELTA_INVALID_DATA_FILE", "the values do not fit one batch")
 	}
 	return arr, nil
-}
-
-// int96Reader reads timestamps of 96 bits to microseconds. pqarrow goes through
-// nanoseconds, which end in the year 2262.
-type int96Reader struct {
-	file   *file.Reader
-	col    int
-	groups []int // to come
-	rr     file.RecordReader
-}
-
-func newInt96Reader(r *file.Reader, sf *pqarrow.SchemaField, groups []int, mem memory.Allocator) *int96Reader {
-	descr := r.MetaData().Schema.Column(sf.ColIndex)
-	return &int96Reader{file: r, col: sf.ColIndex, groups: groups, rr: file.NewRecordReader(descr, sf.LevelInfo, sf.Field.Type, mem, r.BufferPool())}
-}
-
-func (r *int96Reader) Release() { r.rr.Release() }
-
-func (r *int96Reader) NextBatch(n int64) (*arrow.Chunked, error) {
-	r.rr.Reset()
-	if err := r.rr.Reserve(n); err != nil {
-		return nil, err
-	}
-	for n > 0 {
-		if r.rr.HasMore() {
-			read, err := r.rr.ReadRecords(n)
-			if err != nil {
-				return nil, err
-			}
-			if n -= read; read > 0 {
-				continue
-			}
-		}
-		if more, err := r.nextGroup(); err != nil || !more {
-			if err != nil {
-				return nil, err
-			}
-			break
-		}
-	}
-	return r.take()
-}
-
-func (r *int96Reader) nextGroup() (bool, error) {
-	if len(r.groups) == 0 {
-		return false, nil
-	}
-	pages, err := r.file.RowGroup(r.groups[0]).GetColumnPageReader(r.col)
-	if err != nil {
-		return false, err
-	}
-	r.groups = r.groups[1:]
-	if rr, ok := r.rr.(file.RecordReaderWithError); ok {
-		return true, rr.SetPageReaderWithError(pages)
-	}
-	r.rr.SetPageReader(pages)
-	return true, nil
-}
-
-// take makes an array of what was read.
-func (r *int96Reader) take() (*arrow.Chunked, error) {
-	n := r.rr.ValuesWritten()
-	values := parquet.Int96Traits.CastFromBytes(r.rr.Values())[:n]
-	valid := r.rr.ReleaseValidBits()
-	defer releaseBuffer(valid)
-	micros := make([]int64, n)
-	dt := &arrow.TimestampType{Unit: arrow.Microsecond, TimeZone: "UTC"}
-	nulls := int(r.rr.NullCount())
-	for i, v := range values {
-		if valid != nil && nulls > 0 && valid.Bytes()[i/8]&(1<<(i%8)) == 0 {
-			continue
-		}
-		m, ok := int96Micros(v)
-		if !ok {
-			return nil, fault.New("DELTA_VALUE_OUT_OF_RANGE", "an INT96 timestamp is outside the range of microseconds")
-		}
-		micros[i] = m
-	}
-	data := array.NewData(dt, n, []*memory.Buffer{valid, memory.NewBufferBytes(arrow.Int64Traits.CastToBytes(micros))}, nil, nulls, 0)
-	defer data.Release()
-	arr := array.MakeFromData(data)
-	defer arr.Release()
-	return arrow.NewChunked(dt, []arrow.Array{arr}), nil
-}
-
-// int96Micros converts nanoseconds of the day and the Julian day number.
-func int96Micros(v parquet.Int96) (int64, bool) {
-	const epoch, day = 2440588, int64(86_400_000_000)
-	nanos := binary.LittleEndian.Uint64(v[:8])
-	days := int64(binary.LittleEndian.Uint32(v[8:])) - epoch
-	if days > math.MaxInt64/day-1 || days < math.MinInt64/day+1 || nanos > math.MaxInt64 {
-		return 0, false
-	}
-	return days*day + int64(nanos)/1000, true
 }

@@ -85,7 +85,7 @@ func (r *revision) evolveType(old, want dataType, path string) (dataType, error)
 			return &mapType{key, value, o.containsNull}, err
 		}
 	case *primitive:
-		if sameType(old, want) {
+		if sameType(old, want) || isVariant(o) && isVariantShape(want) {
 			return old, nil
 		}
 		if r.mayBecome(o, want, false) {
@@ -260,6 +260,9 @@ func (m *merger) types(old, more dataType, path string) (dataType, error) {
 			return &mapType{key, value, o.containsNull}, err
 		}
 	case *primitive:
+		if isVariant(o) && isVariantShape(more) {
+			return o, nil
+		}
 		if n, ok := more.(*primitive); ok && (n.name == o.name || n.arrow.ID() == arrow.NULL || widens(n.arrow, o.arrow)) {
 			return o, nil
 		}

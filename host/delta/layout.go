@@ -148,6 +148,11 @@ func (l *layout) relabel(data arrow.ArrayData, t dataType, to arrow.DataType) ar
 		children = []arrow.ArrayData{array.NewData(m.Elem(), entries.Len(), entries.Buffers(), []arrow.ArrayData{key, value}, entries.NullN(), entries.Offset())}
 		key.Release()
 		value.Release()
+	default:
+		for _, c := range data.Children() { // of a variant
+			c.Retain()
+			children = append(children, c)
+		}
 	}
 	return array.NewData(to, data.Len(), data.Buffers(), children, data.NullN(), data.Offset())
 }

@@ -213,7 +213,7 @@ func checkPartitions(schema *structType, by []string) error {
 		if j < 0 {
 			return fault.New("DELTA_COLUMN_NOT_FOUND", "partition column %q is not in the schema", name)
 		}
-		if _, ok := schema.fields[j].typ.(*primitive); !ok {
+		if p, ok := schema.fields[j].typ.(*primitive); !ok || isVariant(p) || isVoid(p) {
 			return fault.New("DELTA_INVALID_PARTITION_COLUMN_TYPE", "column %q of type %s cannot partition a table", name, schema.fields[j].typ.sparkName())
 		}
 		if slices.Contains(by[:i], name) {

@@ -43,10 +43,10 @@ var features = []feature{
 	{"timestampNtz", true, 0, 0, true, writeAlways},
 	{"typeWidening", true, 0, 0, true, writeAlways},
 	{"typeWidening-preview", true, 0, 0, true, writeAlways},
-	{"variantType", true, 0, 0, true, writeNever},
-	{"variantType-preview", true, 0, 0, true, writeNever},
-	{"variantShredding-preview", true, 0, 0, true, writeNever},
-	{"variantShredding", true, 0, 0, true, writeNever},
+	{"variantType", true, 0, 0, true, writeAlways},
+	{"variantType-preview", true, 0, 0, true, writeAlways},
+	{"variantShredding-preview", true, 0, 0, true, writeAlways},
+	{"variantShredding", true, 0, 0, true, writeAlways},
 	{"clustering", false, 0, 0, true, writeAlways},
 	{"inCommitTimestamp", false, 0, 0, true, writeAlways},
 	{"vacuumProtocolCheck", true, 0, 0, true, writeAlways},
@@ -169,7 +169,7 @@ func (p Protocol) need(name string) Protocol {
 	if more, ok := featureNeeds[name]; ok {
 		p = p.need(more)
 	}
-	if p.has(name) {
+	if p.has(name) || p.has(name+"-preview") {
 		return p
 	}
 	f := findFeature(name)
@@ -231,8 +231,9 @@ var propertyFeatures = map[string]string{
 
 // featureNeeds are the features that another one cannot be without.
 var featureNeeds = map[string]string{
-	"rowTracking": "domainMetadata",
-	"clustering":  "domainMetadata",
+	"rowTracking":      "domainMetadata",
+	"clustering":       "domainMetadata",
+	"variantShredding": "variantType",
 }
 
 // The properties that speak of the protocol: they change it and are not kept.
@@ -252,6 +253,9 @@ func ofProtocol(property string) bool {
 func (p Protocol) forTable(schema *structType, properties map[string]string, clustered bool) (Protocol, error) {
 	if containsType(schema, "timestamp_ntz") {
 		p = p.need("timestampNtz")
+	}
+	if containsType(schema, "variant") {
+		p = p.need("variantType")
 	}
 	if clustered {
 		p = p.need("clustering")

@@ -128,6 +128,9 @@ func (r *revision) cluster(by []string) error {
 		if stored == nil {
 			return fault.New("DELTA_COLUMN_NOT_FOUND", "clustering column %q is not in the schema", name)
 		}
+		if t, ok := r.schema.leaf(strings.Split(name, ".")).typ.(*primitive); !ok || newBounds(t.arrow) == nil {
+			return fault.New("DELTA_CLUSTERING_COLUMNS_DATATYPE_NOT_SUPPORTED", "column %q cannot cluster a table: its type has no statistics", name)
+		}
 		r.clusterBy = append(r.clusterBy, stored)
 	}
 	return nil

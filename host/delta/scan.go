@@ -69,11 +69,6 @@ func (s *Snapshot) scanner(ctx context.Context, files []AddFile, opt ScanOptions
 			}
 		}
 	}
-	for _, f := range fields {
-		if containsType(f.typ, "variant") {
-			return nil, unsupported("column %q is of type variant, which cannot be read yet", f.name)
-		}
-	}
 	out := arrowFields(&structType{fields})
 	if opt.RowTracking {
 		out = append(out, trackingFields()...)

@@ -63,12 +63,6 @@ var primitives = map[string]arrow.DataType{
 	"variant":       variantStorage,
 }
 
-// variantStorage stands for variant in an Arrow schema; Scan refuses to read it.
-var variantStorage = arrow.StructOf(
-	arrow.Field{Name: "value", Type: arrow.BinaryTypes.Binary, Nullable: true},
-	arrow.Field{Name: "metadata", Type: arrow.BinaryTypes.Binary, Nullable: true},
-)
-
 func (p *primitive) sparkName() string {
 	switch p.name {
 	case "long":
@@ -222,11 +216,10 @@ func arrowType(t dataType) arrow.DataType {
 	case *structType:
 		return arrow.StructOf(arrowFields(t)...)
 	case *arrayType:
-		return arrow.ListOfField(arrow.Field{Name: "item", Type: arrowType(t.elem), Nullable: t.containsNull})
+		return arrow.ListOfField(arrow.Field{Name: "item", Type: arrowType(t.elem), Nullable: t.containsNull, Metadata: markOf(t.elem)})
 	case *mapType:
-		m := arrow.MapOfFields(arrow.Field{Name: "key", Type: arrowType(t.key)},
-			arrow.Field{Name: "value", Type: arrowType(t.value), Nullable: t.containsNull})
-		return m
+		return arrow.MapOfFields(arrow.Field{Name: "key", Type: arrowType(t.key)},
+			arrow.Field{Name: "value", Type: arrowType(t.value), Nullable: t.containsNull, Metadata: markOf(t.value)})
 	}
 	return nil
 }
@@ -234,9 +227,10 @@ func arrowType(t dataType) arrow.DataType {
 func arrowFields(t *structType) []arrow.Field {
 	out := make([]arrow.Field, len(t.fields))
 	for i, f := range t.fields {
-		out[i] = arrow.Field{Name: f.name, Type: arrowType(f.typ), Nullable: f.nullable}
+		out[i] = arrow.Field{Name: f.name, Type: arrowType(f.typ), Nullable: f.nullable, Metadata: markOf(f.typ)}
 		if c := f.comment(); c != "" {
-			out[i].Metadata = arrow.NewMetadata([]string{commentKey}, []string{c})
+			mark := out[i].Metadata
+			out[i].Metadata = arrow.NewMetadata(append(mark.Keys(), commentKey), append(mark.Values(), c))
 		}
 	}
 	return out
@@ -274,7 +268,7 @@ func fromArrow(fields []arrow.Field, path string) (*structType, error) {
 	out := &structType{}
 	for _, f := range fields {
 		where := path + f.Name
-		t, err := typeFromArrow(f.Type, where)
+		t, err := typeFromArrow(f, where)
 		if err != nil {
 			return nil, err
 		}
@@ -295,25 +289,29 @@ func fromArrow(fields []arrow.Field, path string) (*structType, error) {
 	return out, nil
 }
 
-func typeFromArrow(t arrow.DataType, where string) (dataType, error) {
-	switch t := t.(type) {
+// typeFromArrow gives the type of a field, or of the element, key or value that a field describes.
+func typeFromArrow(f arrow.Field, where string) (dataType, error) {
+	if marksVariant(f) {
+		return parsePrimitive("variant")
+	}
+	switch t := f.Type.(type) {
 	case *arrow.StructType:
 		if t.NumFields() == 0 {
 			return nil, fault.New("DELTA_UNSUPPORTED_TYPE", "column %q: a struct needs at least one field", where)
 		}
 		return fromArrow(t.Fields(), where+".")
 	case *arrow.MapType:
-		key, err := typeFromArrow(t.KeyType(), where+".key")
+		key, err := typeFromArrow(t.KeyField(), where+".key")
 		if err != nil {
 			return nil, err
 		}
-		value, err := typeFromArrow(t.ItemType(), where+".value")
+		value, err := typeFromArrow(t.ItemField(), where+".value")
 		if err != nil {
 			return nil, err
 		}
 		return &mapType{key, value, t.ItemField().Nullable}, nil
 	case *arrow.ListType:
-		elem, err := typeFromArrow(t.Elem(), where+".element")
+		elem, err := typeFromArrow(t.ElemField(), where+".element")
 		if err != nil {
 			return nil, err
 		}
@@ -333,11 +331,11 @@ func typeFromArrow(t arrow.DataType, where string) (dataType, error) {
 		return parsePrimitive("binary")
 	}
 	for name, p := range primitives {
-		if p.ID() == t.ID() && p.ID() != arrow.STRUCT && p.ID() != arrow.TIMESTAMP {
+		if p.ID() == f.Type.ID() && p.ID() != arrow.STRUCT && p.ID() != arrow.TIMESTAMP {
 			return &primitive{name, p}, nil
 		}
 	}
-	return nil, fault.New("DELTA_UNSUPPORTED_TYPE", "column %q: type %s has no Delta type", where, t)
+	return nil, fault.New("DELTA_UNSUPPORTED_TYPE", "column %q: type %s has no Delta type", where, f.Type)
 }
 
 // schemaString encodes the tree as the log has it, keys in Spark's order.

@@ -228,7 +228,7 @@ func (c *SchemaChange) widenings(r *revision, tree *structType) (edits []func(),
 			return nil, err
 		}
 		path := strings.Join(one.Column, ".")
-		to, err := typeFromArrow(one.To, path)
+		to, err := typeFromArrow(arrow.Field{Type: one.To}, path)
 		if err != nil {
 			return nil, err
 		}
