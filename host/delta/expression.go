@@ -31,3 +31,16 @@ type Program interface {
 func WithEngine(e Engine) Option {
 	return func(t *Table) { t.engine = e }
 }
+
+// Pruner is an ability of an Engine: to tell what a condition says about the
+// values of columns, so that files that cannot hold a row for it are not read.
+// Where it cannot tell it gives nil, or Unknown in a part.
+type Pruner interface {
+	Predicate(ctx context.Context, schema *arrow.Schema, condition string) (*Predicate, error)
+}
+
+// ColumnUser is an ability of a Program: to name the columns its expressions
+// read. Eval then takes batches with these columns alone.
+type ColumnUser interface {
+	Columns() []string
+}

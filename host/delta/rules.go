@@ -31,7 +31,10 @@ const (
 type rule struct {
 	name string // for messages
 	expr string
+	code string // of the error
 }
+
+const violated = "DELTA_VIOLATE_CONSTRAINT_WITH_VALUES"
 
 // computed is a column whose value follows from an expression.
 type computed struct {
@@ -84,7 +87,7 @@ func newRowRules(t *Table, tree *structType) *rowRules {
 
 // constrain adds the CHECK constraint of a property.
 func (r *rowRules) constrain(property, expr string) {
-	r.checks = append(r.checks, rule{"CHECK constraint " + property[len(constraintPrefix):], expr})
+	r.checks = append(r.checks, rule{"CHECK constraint " + property[len(constraintPrefix):], expr, violated})
 }
 
 func isConstraint(property string) bool {
@@ -103,7 +106,7 @@ func (r *rowRules) invariants(t *structType, path string) error {
 			if err := json.Unmarshal([]byte(raw), &v); err != nil || v.Expression.Expression == "" {
 				return unsupported("the invariant of column %s%s is not readable", path, f.name)
 			}
-			r.checks = append(r.checks, rule{"invariant of column " + path + f.name, v.Expression.Expression})
+			r.checks = append(r.checks, rule{"invariant of column " + path + f.name, v.Expression.Expression, violated})
 		}
 		if s, ok := f.typ.(*structType); ok {
 			if err := r.invariants(s, path+f.name+"."); err != nil {
@@ -161,7 +164,7 @@ func (r *rowRules) check(ctx context.Context, cols []arrow.Array, absent []bool,
 	checks := slices.Clone(r.checks)
 	for _, g := range r.generated {
 		if f := r.tree.fields[g.index]; absent == nil || !absent[g.index] {
-			checks = append(checks, rule{"generated column " + f.name, quoteColumn(f.name) + " IS NOT DISTINCT FROM (" + castTo(g.expr, f.typ) + ")"})
+			checks = append(checks, rule{"generated column " + f.name, quoteColumn(f.name) + " IS NOT DISTINCT FROM (" + castTo(g.expr, f.typ) + ")", violated})
 		}
 	}
 	return r.hold(ctx, checks, cols, rows)
@@ -187,8 +190,8 @@ func (r *rowRules) hold(ctx context.Context, checks []rule, cols []arrow.Array, 
 			return within(err, c.name)
 		}
 		if n > 0 {
-			return fault.New("DELTA_VIOLATE_CONSTRAINT_WITH_VALUES", "%s (%s) is not true in %d of %d rows, first in row %d", c.name, c.expr, n, rows, first).
-				WithHint("Correct the rows, or drop the constraint; NULL violates it, too")
+			return fault.New(c.code, "%s (%s) is not true in %d of %d rows, first in row %d", c.name, c.expr, n, rows, first).
+				WithHint("Correct the rows; where it is NULL it is not true")
 		}
 	}
 	return nil

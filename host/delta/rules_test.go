@@ -115,6 +115,11 @@ func TestANewConstraintIsCheckedOnTheRowsThereAre(t *testing.T) {
 	if v := f.snapshot().Version(); v != 1 {
 		t.Errorf("version %d", v)
 	}
+	// An append in between has not been checked.
+	f.commit(Commit{Read: s, Add: f.write(WriteOptions{Snapshot: s, Name: "b"}, `[{"id":-1}]`)})
+	if err := add("id > 0"); !fault.Is(err, "DELTA_CONCURRENT_APPEND") {
+		t.Error(err)
+	}
 	s = f.snapshot()
 	if err := add("id > -5"); err != nil {
 		t.Error(err)

@@ -41,6 +41,7 @@ type WriteOptions struct {
 
 	changeType bool   // batches have the column _change_type, and so do the files
 	folder     string // in which the files go, "" or that of the change files
+	holds      []rule // beside those of the table
 }
 
 const (
@@ -103,6 +104,12 @@ func (t *Table) Write(ctx context.Context, opt WriteOptions) (*FileWriter, error
 	}
 	if w.rules, err = rulesOf(t, w.tree, w.protocol(), w.properties); err != nil {
 		return nil, err
+	}
+	if len(opt.holds) > 0 {
+		if w.rules == nil {
+			w.rules = newRowRules(t, w.tree)
+		}
+		w.rules.checks = append(w.rules.checks, opt.holds...)
 	}
 	if w.codec, err = codecOf(w.properties); err != nil {
 		return nil, err
@@ -499,6 +506,12 @@ func (w *FileWriter) Abort(ctx context.Context) error {
 		errs = append(errs, p.abort())
 	}
 	w.open = nil
+	return errors.Join(append(errs, w.remove(ctx))...)
+}
+
+// remove deletes the files that are finished.
+func (w *FileWriter) remove(ctx context.Context) error {
+	var errs []error
 	for i := range w.added {
 		name, err := canonicalPath(w.added[i].Path)
 		if err == nil {

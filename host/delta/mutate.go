@@ -1,0 +1,493 @@
+package delta
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/google/uuid"
+
+	"github.com/weir-data/weir/host/fault"
+)
+
+// MutateOptions says how a Mutation writes.
+type MutateOptions struct {
+	// Name is what the names of the files are made of; empty is a random one.
+	// The same changes under the same name give the same files.
+	Name string
+	// TargetSize is about how large a file becomes; 0 is the table's.
+	TargetSize int64
+	// Schema holds the columns of the table as they will be with the commit; nil takes the snapshot's.
+	Schema *arrow.Schema
+
+	holds []rule // for inserted and updated rows, beside those of the table
+}
+
+// Mutation changes single rows of a table: the caller knows where they lie, by
+// file and position (ScanOptions.RowIndex). Its cost follows the change. With
+// deletion vectors no row of the table is read but the old images of changed
+// rows, and those only when the change data feed is on; without vectors the
+// files that hold changed rows are written anew.
+//
+// It is for one goroutine at a time, and Commit or Abort must end it.
+type Mutation struct {
+	snapshot *Snapshot
+	opt      MutateOptions
+	random   bool // the name is
+	vectors  bool // delta.enableDeletionVectors
+	feed     bool // delta.enableChangeDataFeed
+	tracking bool // delta.enableRowTracking
+
+	touched map[string]*touchedFile // by key
+	written *FileWriter             // inserted and updated rows; nil before the first
+	copies  *FileWriter             // rows that stay, of files that are written anew
+	changes *FileWriter             // change data
+
+	inserted, updated, deleted, copied int64
+	ended                              bool
+}
+
+// touchedFile is a file that loses rows.
+type touchedFile struct {
+	file    AddFile
+	gone    *RowSet // before the mutation
+	deleted *RowSet
+	updated *RowSet
+	whole   bool // all live rows are deleted, whichever they are
+}
+
+// Mutate begins to change rows of the snapshot.
+func (s *Snapshot) Mutate(ctx context.Context, opt MutateOptions) (*Mutation, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if err := checkWritable(s.protocol, s.metadata, s.schema); err != nil {
+		return nil, err
+	}
+	m := &Mutation{snapshot: s, opt: opt, touched: map[string]*touchedFile{},
+		vectors:  s.enabled("delta.enableDeletionVectors", "deletionVectors"),
+		feed:     s.enabled("delta.enableChangeDataFeed", "changeDataFeed"),
+		tracking: s.enabled("delta.enableRowTracking", "rowTracking"),
+	}
+	if opt.Name == "" {
+		m.opt.Name, m.random = uuid.NewString(), true
+	}
+	return m, nil
+}
+
+// enabled tells whether a property is true and the protocol has the feature that it turns on.
+func (s *Snapshot) enabled(property, feature string) bool {
+	return strings.EqualFold(s.metadata.Configuration[property], "true") && s.protocol.has(feature)
+}
+
+// Delete takes rows out of a file, by their positions.
+func (m *Mutation) Delete(ctx context.Context, f AddFile, rows *RowSet) error {
+	t, err := m.touch(ctx, &f, rows)
+	if err != nil {
+		return err
+	}
+	t.deleted = t.deleted.Union(rows)
+	m.deleted += rows.Len()
+	return nil
+}
+
+// DeleteFile takes a file out with all its rows.
+func (m *Mutation) DeleteFile(ctx context.Context, f AddFile) error {
+	t, err := m.touch(ctx, &f, nil)
+	if err != nil {
+		return err
+	}
+	if t.deleted.Len() > 0 || t.updated.Len() > 0 {
+		return changedTwice(&f)
+	}
+	n, ok := f.NumRecords()
+	if !ok {
+		if n, err = m.snapshot.table.footerRows(ctx, &f); err != nil {
+			return err
+		}
+	}
+	t.whole = true
+	m.deleted += n - t.gone.Len()
+	return nil
+}
+
+// Insert adds rows. What a batch needs is what FileWriter.Write says.
+func (m *Mutation) Insert(ctx context.Context, rec arrow.RecordBatch) error {
+	if err := m.open(ctx); err != nil {
+		return err
+	}
+	if err := m.write(ctx, rec, nil, "insert"); err != nil {
+		return err
+	}
+	m.inserted += rec.NumRows()
+	return nil
+}
+
+// Update replaces rows of a file: row i of post is the new image of the i-th of
+// rows, in ascending order. It has all columns of the table; generated columns
+// it may lack. When the table tracks rows they keep their ids.
+func (m *Mutation) Update(ctx context.Context, f AddFile, rows *RowSet, post arrow.RecordBatch) error {
+	if n := rows.Len(); n != post.NumRows() {
+		return fault.New("DELTA_INVALID_MUTATION", "%d rows of file %s are updated by %d", n, f.Path, post.NumRows())
+	}
+	if post.NumRows() == 0 {
+		return nil
+	}
+	if err := m.open(ctx); err != nil {
+		return err
+	}
+	t, err := m.touch(ctx, &f, rows)
+	if err != nil {
+		return err
+	}
+	var ids arrow.Array
+	if m.tracking {
+		if ids, err = m.rowIDs(ctx, &f, rows); err != nil {
+			return err
+		}
+		defer ids.Release()
+	}
+	if err := m.write(ctx, post, ids, "update_postimage"); err != nil {
+		return err
+	}
+	t.updated = t.updated.Union(rows)
+	m.updated += rows.Len()
+	return nil
+}
+
+// touch finds a file among those that are live, and refuses rows that it does
+// not have, that are deleted, or that the mutation has changed already.
+func (m *Mutation) touch(ctx context.Context, f *AddFile, rows *RowSet) (*touchedFile, error) {
+	if m.ended {
+		return nil, fault.New("DELTA_INVALID_MUTATION", "the mutation has ended")
+	}
+	key, err := fileKey(f.Path, f.DeletionVector)
+	if err != nil {
+		return nil, err
+	}
+	t := m.touched[key]
+	if t == nil {
+		live, ok := m.snapshot.files.get(key)
+		if !ok {
+			return nil, fault.New("DELTA_FILE_NOT_FOUND", "file %s is not in version %d, or not with this deletion vector", f.Path, m.snapshot.version)
+		}
+		t = &touchedFile{file: *live}
+		if t.gone, err = m.snapshot.table.DeletedRows(ctx, live); err != nil {
+			return nil, err
+		}
+		m.touched[key] = t
+	}
+	if n, ok := t.file.NumRecords(); ok && rows.Last() >= n {
+		return nil, fault.New("DELTA_INVALID_MUTATION", "file %s has no row %d", f.Path, rows.Last())
+	}
+	if rows.Intersects(t.gone) {
+		return nil, fault.New("DELTA_INVALID_MUTATION", "a row of file %s that is changed was deleted before", f.Path)
+	}
+	if t.whole || rows.Intersects(t.deleted) || rows.Intersects(t.updated) {
+		return nil, changedTwice(f)
+	}
+	return t, nil
+}
+
+func changedTwice(f *AddFile) error {
+	return fault.New("DELTA_MULTIPLE_SOURCE_ROW_MATCHING_TARGET_ROW_IN_MERGE", "a row of file %s is changed twice in one commit", f.Path).
+		WithHint("Bring the changes of a row together first")
+}
+
+// open begins the files of inserted and updated rows.
+func (m *Mutation) open(ctx context.Context) (err error) {
+	if m.ended {
+		return fault.New("DELTA_INVALID_MUTATION", "the mutation has ended")
+	}
+	if m.written == nil {
+		m.written, err = m.writer(ctx, WriteOptions{Name: m.opt.Name, RowTracking: m.tracking, changeType: m.feed, holds: m.opt.holds})
+	}
+	return err
+}
+
+func (m *Mutation) writer(ctx context.Context, opt WriteOptions) (*FileWriter, error) {
+	opt.Snapshot, opt.Schema, opt.TargetSize = m.snapshot, m.opt.Schema, m.opt.TargetSize
+	return m.snapshot.table.Write(ctx, opt)
+}
+
+// write adds rows with what is kept about them beside the table's columns.
+func (m *Mutation) write(ctx context.Context, rec arrow.RecordBatch, ids arrow.Array, change string) error {
+	with := newExtension(rec)
+	defer with.release()
+	if ids != nil {
+		with.add(RowIDColumn, ids)
+	}
+	if m.feed {
+		types := constantStrings(m.snapshot.table.mem, change, int(rec.NumRows()))
+		defer types.Release()
+		with.add(changeTypeColumn, types)
+	}
+	return m.written.Write(ctx, with.batch())
+}
+
+// rowIDs gives the stable ids of rows of a file, in ascending order of the rows.
+func (m *Mutation) rowIDs(ctx context.Context, f *AddFile, rows *RowSet) (arrow.Array, error) {
+	r, err := m.snapshot.pick(ctx, f, rows, ScanOptions{Columns: []string{}, RowTracking: true})
+	if err != nil {
+		return nil, err
+	}
+	defer r.Release()
+	var parts []arrow.Array
+	defer func() { releaseArrays(parts) }()
+	for r.Next() {
+		ids := r.RecordBatch().Column(0)
+		ids.Retain()
+		parts = append(parts, ids)
+	}
+	if r.Err() != nil {
+		return nil, r.Err()
+	}
+	ids, err := array.Concatenate(parts, m.snapshot.table.mem)
+	if err != nil {
+		return nil, fault.Wrap(err, "DELTA_WRITE_FAILED", "row ids of file %s", f.Path)
+	}
+	if int64(ids.Len()) != rows.Len() {
+		defer ids.Release()
+		return nil, fault.New("DELTA_INVALID_MUTATION", "file %s has %d of %d rows", f.Path, ids.Len(), rows.Len())
+	}
+	return ids, nil
+}
+
+// Commit makes the changes a version of the table: c says what the commit is
+// beside them. After an error nothing has changed, unless its code is
+// DELTA_COMMIT_OUTCOME_UNKNOWN.
+func (m *Mutation) Commit(ctx context.Context, c Commit) (Result, error) {
+	if m.ended {
+		return Result{}, fault.New("DELTA_INVALID_MUTATION", "the mutation has ended")
+	}
+	if err := m.finish(ctx, &c); err != nil {
+		return Result{}, errors.Join(err, m.Abort(ctx))
+	}
+	m.ended = true
+	res, err := m.snapshot.table.Commit(ctx, c)
+	if m.random && isConflict(err) {
+		err = errors.Join(err, m.removeFiles(ctx))
+	}
+	return res, err
+}
+
+// isConflict tells whether a commit failed before it reached the log.
+func isConflict(err error) bool {
+	code := fault.CodeOf(err)
+	return strings.HasPrefix(code, "DELTA_CONCURRENT_") || code == "DELTA_METADATA_CHANGED" || code == "DELTA_PROTOCOL_CHANGED"
+}
+
+// finish writes what is left to write and puts it into the commit.
+func (m *Mutation) finish(ctx context.Context, c *Commit) error {
+	c.Read = m.snapshot
+	if len(c.Add) > 0 || len(c.Remove) > 0 || len(c.Delete) > 0 || len(c.ChangeData) > 0 || c.ReplaceAll {
+		return fault.New("DELTA_INVALID_MUTATION", "the commit of a mutation brings files of its own")
+	}
+	if m.opt.Schema != nil && c.Schema == nil {
+		c.Schema = m.opt.Schema
+	}
+	touched := m.sorted()
+	for _, t := range touched {
+		if err := m.takeOut(ctx, c, t); err != nil {
+			return err
+		}
+	}
+	if err := m.writeChanges(ctx, c, touched); err != nil {
+		return err
+	}
+	if m.copies != nil && m.copies != m.written {
+		add, err := m.copies.Close(ctx)
+		if err != nil {
+			return err
+		}
+		c.Add = append(c.Add, add...)
+	}
+	if m.written != nil {
+		add, err := m.written.Close(ctx)
+		if err != nil {
+			return err
+		}
+		c.Add = append(c.Add, add...)
+		if m.changes != nil {
+			// All their rows are new and say how they changed: they are change files, too.
+			for _, f := range add {
+				c.ChangeData = append(c.ChangeData, changeFile(&f))
+			}
+		}
+	}
+	c.Metrics = m.metrics(c)
+	return nil
+}
+
+// sorted gives the touched files in an order of their own.
+func (m *Mutation) sorted() []*touchedFile {
+	out := slices.Collect(maps.Values(m.touched))
+	slices.SortFunc(out, func(a, b *touchedFile) int { return compareFiles(&a.file, &b.file) })
+	return slices.DeleteFunc(out, func(t *touchedFile) bool { return !t.whole && t.changed().Len() == 0 })
+}
+
+// changed are the rows that the file loses.
+func (t *touchedFile) changed() *RowSet { return t.deleted.Union(t.updated) }
+
+// takeOut removes the changed rows of a file.
+func (m *Mutation) takeOut(ctx context.Context, c *Commit, t *touchedFile) error {
+	if t.whole {
+		c.Remove = append(c.Remove, t.file)
+		return nil
+	}
+	if m.vectors {
+		c.Delete = append(c.Delete, FileDelete{File: t.file, Rows: t.changed()})
+		return nil
+	}
+	c.Remove = append(c.Remove, t.file)
+	return m.copyRest(ctx, t)
+}
+
+// copyRest writes the rows of a file that stay.
+func (m *Mutation) copyRest(ctx context.Context, t *touchedFile) error {
+	rows, ok := t.file.NumRecords()
+	if !ok {
+		var err error
+		if rows, err = m.snapshot.table.footerRows(ctx, &t.file); err != nil {
+			return err
+		}
+	}
+	rest := NewRowSet()
+	rest.AddRange(0, rows)
+	rest = rest.Minus(t.gone).Minus(t.changed())
+	if rest.Len() == 0 {
+		return nil
+	}
+	if m.copies == nil {
+		if err := m.openCopies(ctx); err != nil {
+			return err
+		}
+	}
+	r, err := m.snapshot.pick(ctx, &t.file, rest, ScanOptions{RowTracking: m.tracking})
+	if err != nil {
+		return err
+	}
+	defer r.Release()
+	for r.Next() {
+		if err := m.copies.take(ctx, r.RecordBatch(), nil); err != nil {
+			return err
+		}
+		m.copied += r.RecordBatch().NumRows()
+	}
+	return r.Err()
+}
+
+// openCopies lets copied rows go to the files of the new ones, but for the
+// change data feed: a file of copies is no change file.
+func (m *Mutation) openCopies(ctx context.Context) (err error) {
+	if m.feed {
+		m.copies, err = m.writer(ctx, WriteOptions{Name: m.opt.Name + "-copied", RowTracking: m.tracking})
+		return err
+	}
+	if err := m.open(ctx); err != nil {
+		return err
+	}
+	m.copies = m.written
+	return nil
+}
+
+// writeChanges writes the old images of changed rows, when the feed needs files
+// of its own. Without any readers derive the changes: rows of new files are
+// inserted, those of removed files and newly marked ones are deleted. That
+// cannot tell updates, nor rows that were only copied.
+func (m *Mutation) writeChanges(ctx context.Context, c *Commit, touched []*touchedFile) (err error) {
+	if !m.feed || m.updated == 0 && m.copied == 0 {
+		return nil
+	}
+	if m.changes, err = m.writer(ctx, WriteOptions{Name: m.opt.Name, changeType: true, folder: changeFolder}); err != nil {
+		return err
+	}
+	for _, t := range touched {
+		if err := m.oldImages(ctx, t); err != nil {
+			return err
+		}
+	}
+	files, err := m.changes.Close(ctx)
+	if err != nil {
+		return err
+	}
+	for i := range files {
+		c.ChangeData = append(c.ChangeData, changeFile(&files[i]))
+	}
+	return nil
+}
+
+const changeFolder = "_change_data/"
+
+func changeFile(f *AddFile) CDCFile {
+	return CDCFile{Path: f.Path, PartitionValues: f.PartitionValues, Size: f.Size}
+}
+
+func (m *Mutation) oldImages(ctx context.Context, t *touchedFile) error {
+	var only *RowSet // all that are live
+	if !t.whole {
+		only = t.changed()
+	}
+	r, err := m.snapshot.pick(ctx, &t.file, only, ScanOptions{RowIndex: true})
+	if err != nil {
+		return err
+	}
+	defer r.Release()
+	for r.Next() {
+		if err := m.oldBatch(ctx, t, r.RecordBatch()); err != nil {
+			return err
+		}
+	}
+	return r.Err()
+}
+
+// oldBatch writes old images; their last column is the row index.
+func (m *Mutation) oldBatch(ctx context.Context, t *touchedFile, rec arrow.RecordBatch) error {
+	b := array.NewStringBuilder(m.snapshot.table.mem)
+	defer b.Release()
+	last := int(rec.NumCols()) - 1
+	for _, at := range rec.Column(last).(*array.Int64).Int64Values() {
+		if t.updated.Contains(at) {
+			b.Append("update_preimage")
+		} else {
+			b.Append("delete")
+		}
+	}
+	types := b.NewArray()
+	defer types.Release()
+	with := newExtension(rec)
+	defer with.release()
+	with.drop(last)
+	with.add(changeTypeColumn, types)
+	return m.changes.take(ctx, with.batch(), nil)
+}
+
+// Abort drops the changes and removes the files that were written. After Commit it does nothing.
+func (m *Mutation) Abort(ctx context.Context) error {
+	if m.ended {
+		return nil
+	}
+	m.ended = true
+	var errs []error
+	for _, w := range []*FileWriter{m.written, m.copies, m.changes} {
+		if w != nil {
+			errs = append(errs, w.Abort(ctx))
+		}
+	}
+	return errors.Join(append(errs, m.removeFiles(ctx))...)
+}
+
+// removeFiles deletes the files of writers that were closed.
+func (m *Mutation) removeFiles(ctx context.Context) error {
+	var errs []error
+	for _, w := range []*FileWriter{m.written, m.copies, m.changes} {
+		if w != nil {
+			errs = append(errs, w.remove(ctx))
+		}
+	}
+	return errors.Join(errs...)
+}
