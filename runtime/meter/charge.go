@@ -1,17 +1,32 @@
 package meter
 
-// charge is a place in a body at which fuel is subtracted.
-type charge struct {
-	at     int // before this byte of the code
-	amount int
+// edit is what is put in before a byte of a body's code, or instead of some.
+type edit struct {
+	kind   editKind
+	at     int
+	size   int // of a loopStart, of the loop instruction; else the bytes that are replaced
+	amount int // of a charge; of a loopEnd, the header's
 	unit   lengthUnit
-	loop   int // of a branch back, the header's charge; -1 otherwise
-	// a br_if back pays only where it is taken: the bytes it takes, and its label
-	replaces int
-	label    uint32
-	load     bool // the fuel's local is read from the global here
-	local    bool // the fuel's local is up to date here
+	loop   int // of a branch back, where its header is in edits; noLoop otherwise
+	// label is a newLabel, or of a branch back the loop's.
+	label   uint32
+	wrapped bool // the loop is
+	waits   bool // of a loopEnd, a charge of the loop may branch there
+	load    bool // of a loopStart, the fuel's local is read from the global
+	local   bool // the fuel's local is up to date here
 }
+
+type editKind byte
+
+const (
+	charge    editKind = iota // fuel is subtracted; a br_if back pays only where it is taken, and is replaced
+	loopStart                 // before a loop
+	loopEnd                   // behind a wrapped loop
+	newLabel                  // instead of one that counts too few blocks
+)
+
+// noLoop stands for the header of a charge that is not for going round a loop.
+const noLoop = -1
 
 // lengthUnit says what the number on top of the stack counts, for an
 // instruction whose work depends on it.
@@ -46,25 +61,27 @@ func (w *rewriter) assemble(b *body, out []byte) []byte {
 	if b.cached {
 		full = append(full, 1, typeI64)
 	}
-	full = w.appendCharge(full, charge{amount: max(b.exit, 1)}, 0, 0)
+	full = w.appendSubtraction(full, edit{amount: max(b.exit, 1)}, 0, 0)
 	last := 0
-	for _, c := range b.points {
-		full = append(full, b.code[last:c.at]...)
-		last = c.at
-		if c.load {
-			full = appendU32(append(full, opGlobalGet), w.globals)
-			full = appendU32(append(full, opLocalSet), fuel)
-		}
-		if c.amount == 0 {
-			continue
-		}
-		if c.replaces > 0 {
-			full = append(full, opIf, emptyBlock)
-		}
-		full = w.appendCharge(full, c, scratch, fuel)
-		if c.replaces > 0 {
-			full = append(appendU32(append(full, opBr), c.label+1), opEnd)
-			last += c.replaces
+	for _, e := range b.edits {
+		full = append(full, b.code[last:e.at]...)
+		last = e.at
+		switch e.kind {
+		case charge:
+			full = w.appendCharge(full, e, scratch, fuel)
+			last += e.size
+		case loopStart:
+			if e.load {
+				full = w.appendLoad(full, fuel)
+			}
+			if e.wrapped {
+				full = appendWrapping(full, b.code[e.at+1:e.at+e.size])
+			}
+		case loopEnd:
+			full = w.appendWrapped(full, e, fuel)
+		case newLabel:
+			full = appendU32(full, e.label)
+			last += e.size
 		}
 	}
 	full = append(full, b.code[last:]...)
@@ -72,38 +89,108 @@ func (w *rewriter) assemble(b *body, out []byte) []byte {
 	return append(appendU32(out, uint32(len(full))), full...)
 }
 
-// appendCharge writes the sequence that subtracts fuel and, below zero, asks
-// the host for more. It takes nothing from the stack and leaves nothing there;
-// a length is read by a tee into the scratch local. Reading the global again
-// right after it was written costs nothing: wazero knows its value.
-func (w *rewriter) appendCharge(out []byte, c charge, scratch, fuel uint32) []byte {
+// appendCharge writes a charge and, where it is for a br_if back, the branch.
+func (w *rewriter) appendCharge(out []byte, e edit, scratch, fuel uint32) []byte {
+	switch {
+	case e.size == 0 && e.amount > 0:
+		return w.appendSubtraction(out, e, scratch, fuel)
+	case e.size == 0:
+		return out
+	case e.amount == 0: // the header pays
+		return appendU32(append(out, opBrIf), e.label)
+	}
+	e.label++
+	out = w.appendSubtraction(append(out, opIf, emptyBlock), e, scratch, fuel)
+	return append(appendU32(append(out, opBr), e.label), opEnd)
+}
+
+// appendSubtraction writes the sequence that subtracts fuel and, below zero,
+// asks the host for more, here or behind a wrapped loop. It takes nothing from
+// the stack and leaves nothing there; a length is read by a tee into the
+// scratch local. Reading the global again right after it was written costs
+// nothing: wazero knows its value.
+func (w *rewriter) appendSubtraction(out []byte, e edit, scratch, fuel uint32) []byte {
 	w.report.Charges++
-	if c.unit != noLength {
+	if e.unit != noLength {
 		w.report.BulkCharges++
 		out = appendU32(append(out, opLocalTee), scratch)
 	}
-	if c.local {
+	if e.local {
 		out = appendU32(append(out, opLocalGet), fuel)
 	} else {
 		out = appendU32(append(out, opGlobalGet), w.globals)
 	}
-	out = append(appendSigned(append(out, opI64Const), int64(c.amount)), opI64Sub)
-	if c.unit != noLength {
-		out = w.appendLength(out, c.unit, scratch)
+	out = append(appendSigned(append(out, opI64Const), int64(e.amount)), opI64Sub)
+	if e.unit != noLength {
+		out = w.appendLength(out, e.unit, scratch)
 		out = append(out, opI64Sub)
 	}
-	if c.local {
+	if e.local {
 		out = appendU32(append(out, opLocalTee), fuel)
 	}
 	out = appendU32(append(out, opGlobalSet), w.globals)
-	out = appendU32(append(out, opGlobalGet), w.globals)
-	out = append(out, opI64Const, 0, opI64GeS, opIf, emptyBlock, opElse)
-	out = appendU32(append(out, opCall), uint32(len(w.functions))+1)
-	if c.local {
-		out = appendU32(append(out, opGlobalGet), w.globals)
-		out = appendU32(append(out, opLocalSet), fuel)
+	out = append(appendU32(append(out, opGlobalGet), w.globals), opI64Const, 0)
+	if e.wrapped {
+		return appendU32(append(out, opI64LtS, opBrIf), e.label+1)
+	}
+	out = w.appendAsk(append(out, opI64GeS, opIf, emptyBlock, opElse))
+	if e.local {
+		out = w.appendLoad(out, fuel)
 	}
 	return append(out, opEnd)
+}
+
+// appendAsk calls the function that appendWait writes.
+func (w *rewriter) appendAsk(out []byte) []byte {
+	return appendU32(append(out, opCall), uint32(len(w.functions))+1)
+}
+
+// appendLoad reads the fuel into its local.
+func (w *rewriter) appendLoad(out []byte, fuel uint32) []byte {
+	out = appendU32(append(out, opGlobalGet), w.globals)
+	return appendU32(append(out, opLocalSet), fuel)
+}
+
+// appendWrapping opens three blocks around a loop that takes no values:
+//
+//	block                      ;; the way out
+//	  loop                     ;; the way back in
+//	    block                  ;; a charge that finds no fuel leaves this one
+//	      loop ... end         ;; the guest's
+//	      br 2
+//	    end
+//	    call $wait
+//	    br 0
+//	  end
+//	end
+//
+// It is where all that a loop pays for going round waits for the host, because
+// wazero keeps in memory, from where it is set, every value that differs from
+// round to round and is alive at a call. Here those are values of their own,
+// set on the way to the call; beside each charge they would be the loop's.
+func appendWrapping(out, result []byte) []byte {
+	out = append(append(out, opBlock), result...)
+	out = append(append(out, opLoop), result...)
+	return append(out, opBlock, emptyBlock)
+}
+
+// appendWrapped closes what appendWrapping opened. The header of a loop that
+// pays for all of it will do so again after the wait, and gets it back.
+func (w *rewriter) appendWrapped(out []byte, e edit, fuel uint32) []byte {
+	out = append(out, opBr, 2, opEnd)
+	if !e.waits {
+		return append(out, opUnreachable, opEnd, opEnd)
+	}
+	out = w.appendAsk(out)
+	if e.amount > 0 {
+		out = appendU32(append(out, opGlobalGet), w.globals)
+		out = append(appendSigned(append(out, opI64Const), int64(e.amount)), opI64Add)
+		out = appendU32(append(out, opGlobalSet), w.globals)
+	}
+	if e.local {
+		out = w.appendLoad(out, fuel)
+	}
+	return append(out, opBr, 0, opEnd, opEnd)
 }
 
 // appendWait appends the function, behind all others, that asks the host: one

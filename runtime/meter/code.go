@@ -6,11 +6,11 @@ import "fmt"
 // next function.
 type body struct {
 	r      *reader
-	header []byte   // the declared locals
-	code   []byte   // the instructions, with shifted indices
-	copied int      // how far r.b went into code
-	here   int      // where in code the instruction at hand begins, once it is there
-	points []charge // where fuel is subtracted, in the order of the code
+	header []byte // the declared locals
+	code   []byte // the instructions, with shifted indices
+	copied int    // how far r.b went into code
+	here   int    // where in code the instruction at hand begins, once it is there
+	edits  []edit // what is put in, in the order of the code
 	frames []frame
 
 	locals  uint32 // with parameters
@@ -66,7 +66,7 @@ func (w *rewriter) codeSection(r *reader) []byte {
 
 // walk reads a body, and decides what is charged where.
 func (w *rewriter) walk(b *body, function uint32, content []byte) *Error {
-	*b = body{r: &reader{b: content}, code: b.code[:0], points: b.points[:0], frames: b.frames[:0]}
+	*b = body{r: &reader{b: content}, code: b.code[:0], edits: b.edits[:0], frames: b.frames[:0]}
 	w.declareLocals(b, function)
 	b.copied = b.r.at
 	b.frames = append(b.frames, frame{unpaid: dead, carries: w.types[w.functions[function]].results})
@@ -221,8 +221,11 @@ func (w *rewriter) branchTable(b *body) {
 		if r.fault != nil {
 			return
 		}
-		i := b.frameOf(r.u32())
+		start := r.at
+		label := r.u32()
+		i := b.frameOf(label)
 		b.leave(i)
+		b.relabel(len(b.code)+start-b.copied, r.at-start, label, label+b.shift(i))
 		b.frames[i].shared = b.frames[i].shared || b.unpaid != dead
 	}
 	b.unpaid = dead

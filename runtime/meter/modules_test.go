@@ -26,6 +26,7 @@ func TestKernelsComputeTheSame(t *testing.T) {
 		t.Run(language, func(t *testing.T) {
 			wasm := c.build(t)
 			h := newHost(t, wazero.NewRuntimeConfigCompiler()).withWASI(t)
+			h.quantum = 100 // every way to the host is taken
 			plain, metered := h.start(t, wasm), h.start(t, rewritten(t, wasm))
 			for _, m := range []api.Module{plain, metered} {
 				if init := m.ExportedFunction("_initialize"); init != nil {
@@ -70,6 +71,7 @@ func TestCommandsPrintTheSame(t *testing.T) {
 			var printed [2]bytes.Buffer
 			for i, module := range [][]byte{wasm, rewritten(t, wasm)} {
 				h := newHost(t, wazero.NewRuntimeConfigCompiler()).withWASI(t)
+				h.quantum = 1000
 				config := wazero.NewModuleConfig().WithStdout(&printed[i]).WithStderr(&printed[i]).WithArgs("program")
 				if _, err := h.InstantiateWithConfig(context.Background(), module, config); err != nil {
 					if exit := (*sys.ExitError)(nil); !errors.As(err, &exit) || exit.ExitCode() != 0 {

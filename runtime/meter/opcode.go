@@ -58,6 +58,7 @@ const (
 	opF32Const     = 0x43
 	opF64Const     = 0x44
 	opI32LeU       = 0x4d
+	opI64LtS       = 0x53
 	opI64GeS       = 0x59
 	opI64Add       = 0x7c
 	opI64Sub       = 0x7d

@@ -4,6 +4,10 @@ package meter
 // subtracted on the way; see doc.go.
 const stretch = 256
 
+// wrapDepth is how many loops in one another are wrapped (appendWrapping).
+// Each counts as two to wazero, which pays with the third power of the depth.
+const wrapDepth = 8
+
 // dead is the unpaid count of code that no path reaches.
 const dead = -1
 
@@ -15,10 +19,12 @@ type frame struct {
 	carries int  // how many values a branch to its label takes along
 	depth   int  // of loops, this one included
 	owed    int  // the sum of entry over this and the outer loops
-	point   int  // of a loop, its header in points
+	header  int  // of a loop, its header's charge in edits
 	worst   int  // of a loop, the most unpaid on a branch back to it
 	shared  bool // of a loop, its header pays for all branches back
 	calls   bool // something within it calls
+	wrapped bool // a loop with blocks around it; see appendWrapping
+	wraps   int  // how many loops from here outwards are wrapped
 }
 
 func (w *rewriter) open(b *body, op byte, s signature, size int) {
@@ -30,7 +36,8 @@ func (w *rewriter) open(b *body, op byte, s signature, size int) {
 		b.count(1, false)
 	}
 	b.values += s.params + s.results
-	f := frame{op: op, carries: s.results, unpaid: dead, entry: b.unpaid, depth: b.frames[len(b.frames)-1].depth, owed: b.frames[len(b.frames)-1].owed}
+	around := b.frames[len(b.frames)-1]
+	f := frame{op: op, carries: s.results, unpaid: dead, entry: b.unpaid, depth: around.depth, owed: around.owed, wraps: around.wraps}
 	if op == opLoop && b.unpaid != dead {
 		if f.owed+b.unpaid > stretch {
 			b.pay()
@@ -39,9 +46,15 @@ func (w *rewriter) open(b *body, op byte, s signature, size int) {
 		f.owed += f.entry
 		f.worst = dead
 		b.unpaid = 0
+		if f.wrapped = s.params == 0 && f.depth < wrapDepth; f.wrapped {
+			f.wraps++
+			b.loops++
+			b.blocks += 2
+		}
 		// Both stay without effect until the loop's end shows what it needs.
-		b.points = append(b.points, charge{at: b.here, loop: -1}, charge{at: b.here + size, loop: -1})
-		f.point = len(b.points) - 1
+		b.edits = append(b.edits, edit{kind: loopStart, at: b.here, size: size, wrapped: f.wrapped},
+			edit{kind: charge, at: b.here + size, loop: noLoop, wrapped: f.wrapped})
+		f.header = len(b.edits) - 1
 	}
 	b.blocks++
 	switch op {
@@ -105,19 +118,24 @@ func (b *body) passCalls(f frame) {
 
 // settle decides, at the end of a loop, who pays for going round. Each branch
 // back does for its own way: that is exact where a function is one large loop
-// around a dispatch, as Go's are, and what is alive there are the values of
-// the next round, which wazero then keeps in registers; at the header it would
-// store each of them every time. But a branch cannot pay on its own that is one
-// of a table, or that takes values along, which the if around it would hide.
+// around a dispatch, as Go's are. But a branch cannot pay on its own that is
+// one of a table, or that takes values along, which the if around it would hide.
 func (b *body) settle(f frame) {
-	if !f.shared {
-		return
+	header := &b.edits[f.header]
+	if f.shared {
+		header.amount = f.worst
 	}
-	b.points[f.point].amount = f.worst
-	for i := f.point + 1; i < len(b.points); i++ {
-		if b.points[i].loop == f.point {
-			b.points[i].amount = 0
+	waits := header.amount > 0
+	for i := f.header + 1; i < len(b.edits); i++ {
+		if e := &b.edits[i]; e.kind == charge && e.loop == f.header {
+			if f.shared {
+				e.amount = 0
+			}
+			waits = waits || e.amount > 0
 		}
+	}
+	if f.wrapped {
+		b.edits = append(b.edits, edit{kind: loopEnd, at: b.here + 1, amount: header.amount, waits: waits})
 	}
 }
 
@@ -130,13 +148,13 @@ func (b *body) quiet(f frame) {
 		return
 	}
 	used := false
-	for i := f.point; i < len(b.points); i++ {
-		p := &b.points[i]
-		p.load = false // the outermost quiet loop loads
-		p.local = true
-		used = used || p.amount > 0
+	for i := f.header; i < len(b.edits); i++ {
+		e := &b.edits[i]
+		e.load = false // the outermost quiet loop loads
+		e.local = true
+		used = used || e.kind == charge && e.amount > 0
 	}
-	b.points[f.point-1].load = used
+	b.edits[f.header-1].load = used
 	b.cached = b.cached || used
 }
 
@@ -155,7 +173,7 @@ func (b *body) count(weight int, free bool) {
 // pay charges, before this instruction, for what is unpaid.
 func (b *body) pay() {
 	if b.unpaid > 0 {
-		b.points = append(b.points, charge{at: b.here, amount: b.unpaid, loop: -1})
+		b.edits = append(b.edits, edit{kind: charge, at: b.here, amount: b.unpaid, loop: noLoop})
 		b.unpaid = 0
 	}
 }
@@ -165,7 +183,7 @@ func (b *body) bulk(weight int, unit lengthUnit) {
 	if b.unpaid == dead {
 		return
 	}
-	b.points = append(b.points, charge{at: b.here, amount: b.unpaid + weight, unit: unit, loop: -1})
+	b.edits = append(b.edits, edit{kind: charge, at: b.here, amount: b.unpaid + weight, unit: unit, loop: noLoop})
 	b.unpaid = 0
 	b.scratch = true
 }
@@ -210,22 +228,39 @@ func (b *body) branch(label uint32, size int, conditional bool) {
 		return
 	}
 	b.leave(i)
-	if b.unpaid == dead {
-		return
-	}
 	f := &b.frames[i]
-	if f.op == opLoop {
-		unpaid := b.unpaid + b.frames[len(b.frames)-1].owed - f.owed
-		c := charge{at: b.here, amount: unpaid, loop: f.point}
+	target := label + b.shift(i)
+	back := f.op == opLoop && b.unpaid != dead
+	if back {
+		e := edit{kind: charge, at: b.here, amount: b.unpaid + b.frames[len(b.frames)-1].owed - f.owed, loop: f.header, wrapped: f.wrapped, label: target}
 		if conditional {
-			c.replaces, c.label = size, label
+			e.size = size
 			f.shared = f.shared || f.carries > 0
 		}
-		b.points = append(b.points, c)
+		b.edits = append(b.edits, e)
 	}
-	if conditional {
+	if !back || !conditional {
+		b.relabel(b.here+1, size-1, label, target)
+	}
+	switch {
+	case b.unpaid == dead:
+	case conditional:
 		b.blocks += 2
-	} else {
+	default:
 		b.unpaid = dead
+	}
+}
+
+// shift is by how much a label from here to frame i grows: by three for each
+// wrapped loop that it leaves.
+func (b *body) shift(i int) uint32 {
+	return uint32(3 * (b.frames[len(b.frames)-1].wraps - b.frames[i].wraps))
+}
+
+// relabel replaces a label of size bytes at a place of the code, also in code
+// that nothing reaches, which must be valid all the same.
+func (b *body) relabel(at, size int, label, target uint32) {
+	if label != target {
+		b.edits = append(b.edits, edit{kind: newLabel, at: at, size: size, label: target})
 	}
 }

@@ -79,7 +79,7 @@ func stroll(t *testing.T, random *rand.Rand, w *rewriter, b *body) {
 		}
 		if l := labels[len(labels)-1]; l.loop {
 			code.r.at = l.start
-			for next = 0; next < len(b.points) && b.points[next].at < l.start; next++ {
+			for next = 0; next < len(b.edits) && b.edits[next].at < l.start; next++ {
 			}
 			return
 		}
@@ -88,9 +88,9 @@ func stroll(t *testing.T, random *rand.Rand, w *rewriter, b *body) {
 	for steps := 0; len(labels) > 0 && steps < 5000; steps++ {
 		at := code.r.at
 		taken := random.IntN(2) == 0
-		for next < len(b.points) && b.points[next].at <= at {
-			if p := b.points[next]; p.at == at && (p.replaces == 0 || taken) {
-				paid += b.points[next].amount
+		for next < len(b.edits) && b.edits[next].at <= at {
+			if e := b.edits[next]; e.kind == charge && e.at == at && (e.size == 0 || taken) {
+				paid += e.amount
 			}
 			next++
 		}

@@ -4,7 +4,7 @@ import "encoding/binary"
 
 // Version changes whenever Rewrite gives other bytes for the same module and
 // limits. It is part of the key of compiled code.
-const Version = "1"
+const Version = "2"
 
 // Names that a rewritten module shares with its host. A guest that uses one is
 // refused, and so is every import from ImportModule.

@@ -21,7 +21,12 @@ const (
 
 // estimate adds what compiling a body will take, and refuses what is over the limit.
 func (w *rewriter) estimate(b *body, function uint32, size int) *Error {
-	charges := int64(len(b.points) + 1)
+	charges := int64(1)
+	for _, e := range b.edits {
+		if e.kind == charge {
+			charges++
+		}
+	}
 	blocks := int64(b.blocks) + 3*charges
 	work := workFunction + workByte*int64(size) + workBlockPair*blocks*blocks +
 		(workLoopLocal*int64(b.loops)*int64(b.nested+3)+workBlockLocal*blocks)*int64(b.locals) +

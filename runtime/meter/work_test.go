@@ -32,6 +32,7 @@ func shapes() map[string][]byte {
 		"loops in loops":                 one(1, nested(60, nil, again)),
 		"loops in loops, a local each":   one(60, each(60, func(i int) []byte { return cat(op(opLoop, emptyBlock), get(i), constI32(1), add, set(i)) }), repeat(60, again, op(opEnd))),
 		"loops in loops, many locals":    one(1000, nested(50, touch(1000), again)),
+		"wrapped loops, many locals":     one(500, repeat(8, nested(wrapDepth, touch(500), again))),
 		"ifs in ifs, many locals":        one(1000, repeat(50, get(0), op(opIf, emptyBlock)), touch(1000), repeat(50, op(opEnd))),
 		"ifs, many locals":               one(500, repeat(60, get(0), when(touch(500)))),
 		"loops, many locals":             one(500, repeat(60, loop(touch(500), again))),
