@@ -32,12 +32,20 @@ func newEncoder(schema *arrow.Schema, to io.Writer, props *parquet.WriterPropert
 	return e, err
 }
 
+// end ends the row group; the next batch begins another one.
+func (e *encoder) end() error {
+	if e.group == nil {
+		return nil
+	}
+	group := e.group
+	e.group = nil
+	return group.Close()
+}
+
 // next begins a row group, and ends the one before.
 func (e *encoder) next() (err error) {
-	if e.group != nil {
-		if err := e.group.Close(); err != nil {
-			return err
-		}
+	if err := e.end(); err != nil {
+		return err
 	}
 	e.group, err = e.file.AppendBufferedRowGroupChecked()
 	return err

@@ -134,6 +134,7 @@ type divider struct {
 	target int64
 	left   int64   // rows not in a finished file, -1 when not known
 	each   float64 // bytes of a row
+	least  int64   // rows before the file in the making is looked at again
 }
 
 func newDivider(b *bin, target int64) *divider {
@@ -145,7 +146,9 @@ func newDivider(b *bin, target int64) *divider {
 }
 
 // quota tells how many rows the file in the making shall have.
-func (d *divider) quota() int64 {
+func (d *divider) quota() int64 { return max(d.least, d.share()) }
+
+func (d *divider) share() int64 {
 	if d.each <= 0 {
 		return chunkRows // to learn by
 	}
@@ -165,8 +168,10 @@ func (d *divider) ends(rows, bytes int64) bool {
 	d.each = float64(bytes) / float64(rows)
 	const least = 0.8 // more than smallShare, so that a little less is not small
 	if float64(bytes) < least*float64(d.target) {
+		d.least = rows + rows/8 + 1
 		return false
 	}
+	d.least = 0
 	if d.left >= 0 {
 		d.left = max(0, d.left-rows)
 	}

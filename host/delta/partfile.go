@@ -156,6 +156,12 @@ func (p *partFile) nextGroup() error {
 	return p.try(p.pq.next)
 }
 
+// endGroup does so without beginning another one.
+func (p *partFile) endGroup() error {
+	p.groupRows, p.groupBytes, p.groupEnds = 0, 0, false
+	return p.try(p.pq.end)
+}
+
 // try runs a step of the encoder.
 func (p *partFile) try(step func() error) (err error) {
 	defer guard(&err, "DELTA_WRITE_FAILED", "file "+p.name)

@@ -192,24 +192,30 @@ func planRestored(c *Commit, base *Snapshot, out *commitActions) error {
 	return nil
 }
 
-// ownedDomains are domains that count upwards whatever the table's rows are:
-// they do not go back.
-var ownedDomains = map[string]bool{"delta.rowTracking": true}
-
-// restoreDomains brings back the domains of the old version and takes out those it did not have.
+// restoreDomains brings back the domains of the old version and takes out those
+// it did not have. Of the protocol's own only the clustering columns go back:
+// row ids count upwards, whatever rows a version has.
 func restoreDomains(now, old *Snapshot) []DomainMetadata {
 	var out []DomainMetadata
 	for name, d := range old.domains {
-		if !ownedDomains[name] && now.domains[name] != d {
+		if !strings.HasPrefix(name, "delta.") && now.domains[name] != d {
 			out = append(out, d)
 		}
 	}
 	for name, d := range now.domains {
-		if _, ok := old.domains[name]; !ok && !ownedDomains[name] {
+		if _, ok := old.domains[name]; !ok && !strings.HasPrefix(name, "delta.") {
 			d.Removed = true
 			out = append(out, d)
 		}
 	}
+	if !slices.EqualFunc(now.clusterPaths(), old.clusterPaths(), slices.Equal) {
+		d := old.domains["delta.clustering"]
+		if d.Domain == "" {
+			d = DomainMetadata{Domain: "delta.clustering", Configuration: `{"clusteringColumns":[]}`}
+		}
+		out = append(out, d)
+	}
+	slices.SortFunc(out, func(a, b DomainMetadata) int { return strings.Compare(a.Domain, b.Domain) })
 	return out
 }
 

@@ -31,6 +31,23 @@ func gather(mem memory.Allocator, rec arrow.RecordBatch, runs [][2]int64) (arrow
 	return array.NewRecordBatch(rec.Schema(), cols, rows), nil
 }
 
+// copyRows does the same, and holds nothing of the batch.
+func copyRows(mem memory.Allocator, rec arrow.RecordBatch, runs [][2]int64) (arrow.RecordBatch, error) {
+	rows := int64(0)
+	for _, r := range runs {
+		rows += r[1] - r[0]
+	}
+	cols := make([]arrow.Array, rec.NumCols())
+	defer releaseArrays(cols)
+	for i := range cols {
+		var err error
+		if cols[i], err = copyArray(mem, rec.Column(i), runs, rows); err != nil {
+			return nil, within(err, "column "+rec.ColumnName(i))
+		}
+	}
+	return array.NewRecordBatch(rec.Schema(), cols, rows), nil
+}
+
 // gatherArray does the same for one column; rows is what the runs add up to.
 func gatherArray(mem memory.Allocator, arr arrow.Array, runs [][2]int64, rows int64) (arrow.Array, error) {
 	if arr.DataType().ID() == arrow.NULL {
@@ -39,6 +56,11 @@ func gatherArray(mem memory.Allocator, arr arrow.Array, runs [][2]int64, rows in
 	if len(runs) == 1 {
 		return array.NewSlice(arr, runs[0][0], runs[0][1]), nil
 	}
+	return copyArray(mem, arr, runs, rows)
+}
+
+// copyArray gives the rows of the runs in memory of their own.
+func copyArray(mem memory.Allocator, arr arrow.Array, runs [][2]int64, rows int64) (arrow.Array, error) {
 	indices := runIndices(mem, runs, rows)
 	defer indices.Release()
 	out, err := compute.TakeArrayOpts(compute.WithAllocator(context.Background(), mem), arr, indices, compute.TakeOptions{BoundsCheck: false})
@@ -46,6 +68,31 @@ func gatherArray(mem memory.Allocator, arr arrow.Array, runs [][2]int64, rows in
 		return nil, fault.Wrap(err, "DELTA_GATHER_FAILED", "rows of a column of type %s", arr.DataType())
 	}
 	return out, nil
+}
+
+// concatBatches makes one batch of several and takes them over.
+func concatBatches(mem memory.Allocator, schema *arrow.Schema, batches []arrow.RecordBatch) (arrow.RecordBatch, error) {
+	if len(batches) == 1 {
+		return batches[0], nil
+	}
+	defer releaseBatches(batches)
+	rows := int64(0)
+	for _, b := range batches {
+		rows += b.NumRows()
+	}
+	cols := make([]arrow.Array, schema.NumFields())
+	defer releaseArrays(cols)
+	for i := range cols {
+		chunks := make([]arrow.Array, len(batches))
+		for j, b := range batches {
+			chunks[j] = b.Column(i)
+		}
+		var err error
+		if cols[i], err = array.Concatenate(chunks, mem); err != nil {
+			return nil, fault.Wrap(err, "DELTA_GATHER_FAILED", "batches cannot be joined: column %s", schema.Field(i).Name)
+		}
+	}
+	return array.NewRecordBatch(schema, cols, rows), nil
 }
 
 // countNulls makes every array below know how many nulls it has. Arrays count

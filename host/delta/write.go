@@ -331,7 +331,7 @@ func (w *FileWriter) wait() error {
 
 func (w *FileWriter) encode(ctx context.Context, pending []arrow.RecordBatch) (err error) {
 	defer guard(&err, "DELTA_WRITE_FAILED", "a chunk")
-	chunk, err := w.join(pending)
+	chunk, err := concatBatches(w.table.mem, w.row, pending)
 	if err != nil {
 		return err
 	}
@@ -340,31 +340,6 @@ func (w *FileWriter) encode(ctx context.Context, pending []arrow.RecordBatch) (e
 		return w.writeTo(ctx, "", nil, chunk)
 	}
 	return w.split(ctx, chunk)
-}
-
-// join makes one batch of several and takes them over.
-func (w *FileWriter) join(pending []arrow.RecordBatch) (arrow.RecordBatch, error) {
-	if len(pending) == 1 {
-		return pending[0], nil
-	}
-	defer releaseBatches(pending)
-	rows := int64(0)
-	for _, r := range pending {
-		rows += r.NumRows()
-	}
-	cols := make([]arrow.Array, w.row.NumFields())
-	defer releaseArrays(cols)
-	parts := make([]arrow.Array, len(pending))
-	for i := range cols {
-		for j, r := range pending {
-			parts[j] = r.Column(i)
-		}
-		var err error
-		if cols[i], err = array.Concatenate(parts, w.table.mem); err != nil {
-			return nil, fault.Wrap(err, "DELTA_WRITE_FAILED", "column %s of a chunk", w.row.Field(i).Name)
-		}
-	}
-	return array.NewRecordBatch(w.row, cols, rows), nil
 }
 
 func releaseBatches(batches []arrow.RecordBatch) {
@@ -468,6 +443,25 @@ func (w *FileWriter) finish(dir string) error {
 	}
 	w.added = append(w.added, f)
 	return nil
+}
+
+// sized brings what was written so far to the files' sinks, and tells how many
+// bytes that is. It ends the row groups.
+func (w *FileWriter) sized(ctx context.Context) (int64, error) {
+	if err := errors.Join(w.flush(ctx), w.wait()); err != nil {
+		return 0, err
+	}
+	total := int64(0)
+	for i := range w.added {
+		total += w.added[i].Size
+	}
+	for _, p := range w.open {
+		if err := p.endGroup(); err != nil {
+			return 0, err
+		}
+		total += p.count.n
+	}
+	return total, nil
 }
 
 // Close writes what is left and gives the files, sorted by path. Without rows
