@@ -72,6 +72,8 @@ type Commit struct {
 	Txn *Txn
 	// restore is the metadata of an older version, taken whole instead of what the fields above say.
 	restore *Metadata
+	// exact refuses even blind appends that came before, whatever the table's isolation.
+	exact bool
 	// Timestamp is when the commit says it was made; zero is now.
 	Timestamp time.Time
 }
@@ -170,7 +172,7 @@ func (t *Table) begin(c *Commit) (*transaction, error) {
 		table: t, commit: c, removed: map[string]bool{}, deletes: map[string]*deletion{}, counted: map[string]int64{},
 	}
 	if c.Read != nil {
-		x.seen, x.serializable = c.Read.version, c.Read.serializable()
+		x.seen, x.serializable = c.Read.version, c.Read.serializable() || c.exact
 		if c.Reads.Where != nil {
 			var err error
 			if x.where, err = c.Read.prune(c.Reads.Where); err != nil {

@@ -199,7 +199,7 @@ func parallelBins() int { return min(4, max(1, runtime.GOMAXPROCS(0)/2)) }
 
 // keepsRowIDs tells whether rows that move must keep their ids.
 func (s *Snapshot) keepsRowIDs() bool {
-	return s.protocol.has("rowTracking") && strings.EqualFold(s.metadata.Configuration["delta.enableRowTracking"], "true")
+	return rowTracking(s.protocol, s.metadata) == trackingEnabled
 }
 
 // rewritten is a bin and what it became.

@@ -44,15 +44,6 @@ func (f *fixture) add(s *Snapshot, name string, rec arrow.RecordBatch) {
 	f.commit(Commit{Read: s, Add: files})
 }
 
-func (f *fixture) live() []AddFile {
-	f.t.Helper()
-	files, err := f.snapshot().Files(background)
-	if err != nil {
-		f.t.Fatal(err)
-	}
-	return files
-}
-
 // nothingMore runs optimize again, which must do nothing.
 func (f *fixture) nothingMore(opt OptimizeOptions) {
 	f.t.Helper()
@@ -216,6 +207,132 @@ func TestAnOptimizeThatLosesARaceIsDoneAgain(t *testing.T) {
 	})})
 	if _, err := f.table.Optimize(background, OptimizeOptions{Retries: 3}); fault.CodeOf(err) != "DELTA_METADATA_CHANGED" || n != 4 {
 		t.Errorf("%v after %d", err, n)
+	}
+}
+
+// covers §5: rows that are deleted go for good, from a ratio on, and versions before still have them.
+func TestVectorsArePurgedFromARatioOn(t *testing.T) {
+	f := newFixture(t)
+	f.commit(Commit{Schema: plain, Properties: map[string]string{"delta.enableDeletionVectors": "true", "delta.targetFileSize": "300"}})
+	s := f.snapshot()
+	f.commit(Commit{Read: s, Add: append(f.letters(s, "many", "abcdefghij"), f.letters(s, "few", "klmnopqrst")...)})
+	few, many := f.live()[0], f.live()[1]
+	f.commit(Commit{Read: f.snapshot(), Delete: append(remove(many, 0, 1, 2, 3), remove(few, 9)...)})
+	deleted := f.snapshot().Version()
+	if res := f.optimize(OptimizeOptions{PurgeRatio: -1}); res.Commits != 0 {
+		t.Errorf("never: %+v", res)
+	}
+	if res := f.optimize(OptimizeOptions{PurgeRatio: 0.5}); res.Commits != 0 {
+		t.Errorf("below the ratio: %+v", res)
+	}
+	res := f.optimize(OptimizeOptions{PurgeRatio: 0.4})
+	if res.PurgedVectors != 1 || res.DeletedRows != 4 || res.Rows != 6 || res.RemovedFiles != 1 || res.AddedFiles != 1 {
+		t.Errorf("%+v", res)
+	}
+	f.nothingMore(OptimizeOptions{PurgeRatio: 0.4})
+	if res := f.optimize(OptimizeOptions{}); res.PurgedVectors != 1 || res.DeletedRows != 1 {
+		t.Errorf("the other one: %+v", res)
+	}
+	for _, file := range f.live() {
+		if file.DeletionVector != nil {
+			t.Errorf("%+v", file)
+		}
+	}
+	if got := f.cells(); got != "e f g h i j k l m n o p q r s" {
+		t.Errorf("rows %s", got)
+	}
+	f.restore(deleted)
+	if got := f.cells(); got != "e f g h i j k l m n o p q r s" {
+		t.Errorf("rows %s", got)
+	}
+	// A file without a live row is not rewritten but dropped.
+	f = newFixture(t)
+	_, file := f.abcd()
+	f.commit(Commit{Read: f.snapshot(), Delete: remove(file, 0, 1, 2)})
+	if res := f.optimize(OptimizeOptions{}); res.AddedFiles != 1 || res.Rows != 1 || f.cells() != "d" {
+		t.Errorf("%+v, rows %s", res, f.cells())
+	}
+}
+
+// Rows deleted by a vector while they are moved are not brought back.
+func TestADeleteDuringAnOptimizeIsNotUndone(t *testing.T) {
+	f := newFixture(t)
+	s, _ := f.abcd()
+	f.commit(Commit{Read: s, Add: f.letters(s, "efgh", "efgh")})
+	rival, files := f.reopen(), f.live()
+	f.twin(faultstore.Rule{Op: faultstore.OpPutIfAbsent, Times: 1, Effect: faultstore.Call(func() {
+		now, err := rival.Snapshot(background)
+		if err == nil {
+			_, err = rival.Commit(background, Commit{Read: now, Delete: remove(files[0], 1)})
+		}
+		if err != nil {
+			t.Error(err)
+		}
+	})})
+	if res := f.optimize(OptimizeOptions{}); res.Conflicts != 2 || res.Commits != 1 || res.DeletedRows != 1 {
+		t.Errorf("%+v", res)
+	}
+	if got := f.cells(); got != "a c d e f g h" || len(f.live()) != 1 {
+		t.Errorf("rows %s in %d files", got, len(f.live()))
+	}
+}
+
+// covers §7: rows that move keep their ids and the version that they came with.
+func TestMovedRowsKeepTheirIdentity(t *testing.T) {
+	for name, properties := range map[string]map[string]string{
+		"enabled":   {"delta.enableRowTracking": "true", "delta.enableDeletionVectors": "true"},
+		"supported": {"delta.feature.rowTracking": "supported", "delta.enableDeletionVectors": "true"},
+	} {
+		f := newFixture(t)
+		f.commit(Commit{Schema: plain, Properties: properties})
+		s := f.snapshot()
+		f.commit(Commit{Read: s, Add: f.letters(s, "x", "abcd")})
+		f.commit(Commit{Read: s, Add: f.letters(s, "y", "efgh")})
+		f.commit(Commit{Read: f.snapshot(), Delete: remove(f.live()[0], 1)})
+		before := rowIDs(t, f.snapshot(), nil, "s")
+		f.optimize(OptimizeOptions{})
+		s = f.snapshot()
+		after := rowIDs(t, s, nil, "s")
+		if len(f.live()) != 1 || (after == before) != (name == "enabled") {
+			t.Errorf("%s: %s, were %s", name, after, before)
+		}
+		for e, err := range f.table.Log(background, s.Version(), -1) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if (e.CommitInfo.Tags["delta.rowTracking.preserved"] == "true") != (name == "enabled") {
+				t.Errorf("%s: tags %v", name, e.CommitInfo.Tags)
+			}
+		}
+		// Once more: ids that lie in the file move along.
+		f.commit(Commit{Read: s, Add: f.letters(s, "z", "ij")})
+		before = rowIDs(t, f.snapshot(), nil, "s")
+		f.optimize(OptimizeOptions{})
+		if after := rowIDs(t, f.snapshot(), nil, "s"); len(f.live()) != 1 || (after == before) != (name == "enabled") {
+			t.Errorf("%s: %s, were %s", name, after, before)
+		}
+	}
+}
+
+// Rows that are in the table obey its rules already: moving them asks nobody.
+func TestRowsMoveWithoutTheirRulesBeingAsked(t *testing.T) {
+	f := newFixture(t)
+	s := f.create()
+	f.commit(Commit{Read: s, Add: f.letters(s, "x", "ab")})
+	f.commit(Commit{Read: s, Add: f.letters(s, "y", "cd")})
+	m := f.snapshot().Metadata()
+	m.Configuration = map[string]string{"delta.constraints.c": "length(s) = 1"}
+	protocol := Protocol{MinReaderVersion: 1, MinWriterVersion: 3}
+	data, err := encodeActions([]any{map[string]any{"protocol": protocol}, map[string]any{"metaData": m}})
+	if err == nil {
+		err = f.store.PutIfAbsent(background, commitName(3), data)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.table = f.reopen()
+	if res := f.optimize(OptimizeOptions{}); res.AddedFiles != 1 || f.cells() != "a b c d" {
+		t.Errorf("%+v", res)
 	}
 }
 

@@ -53,7 +53,7 @@ func (t *Table) Restore(ctx context.Context, opt RestoreOptions) (RestoreResult,
 	res := RestoreResult{Restored: old.version}
 	commit := Commit{
 		Read: now, Operation: "RESTORE", Parameters: opt.parameters(), UserMetadata: opt.UserMetadata,
-		Reads: Reads{Table: true},
+		Reads: Reads{Table: true}, exact: true,
 	}
 	commit.Add, commit.Remove = restoreFiles(now, old)
 	if commit.restore, err = restoreMetadata(now, old); err != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/weir-data/weir/host/fault"
+	"github.com/weir-data/weir/host/storage/faultstore"
 )
 
 func (f *fixture) restore(version int64) RestoreResult {
@@ -51,7 +52,7 @@ func TestARestoredTableIsTheOldVersionAgain(t *testing.T) {
 		t.Errorf("transaction %d, features %v, properties %v", v, s.Features(), m.Configuration)
 	}
 	entries, err := f.table.History(background, 1)
-	if err != nil || entries[0].Operation != "RESTORE" || entries[0].OperationParameters["version"] != "1" {
+	if err != nil || entries[0].Operation != "RESTORE" || entries[0].OperationParameters["version"] != "1" || entries[0].OperationMetrics["numRestoredFiles"] != "1" {
 		t.Errorf("%+v, %v", entries, err)
 	}
 	// Its rows count as changes, for those who follow the table.
@@ -93,6 +94,27 @@ func TestRestoreRefusesWhatItCannotGiveBack(t *testing.T) {
 	f.commit(Commit{Read: f.snapshot(), Add: files[1:], Properties: map[string]string{"delta.appendOnly": "true"}})
 	if _, err := f.table.Restore(background, RestoreOptions{Version: 2}); fault.CodeOf(err) != "DELTA_CANNOT_MODIFY_APPEND_ONLY" {
 		t.Errorf("%v", err)
+	}
+}
+
+// A restore depends on the whole table: what came meanwhile is not undone in silence.
+func TestARestoreConflictsWithWhatCameMeanwhile(t *testing.T) {
+	f := newFixture(t)
+	s := f.create()
+	files := f.files(s, "a")
+	f.commit(Commit{Read: s, Add: files})
+	f.commit(Commit{Read: f.snapshot(), Remove: files})
+	late, rival := f.files(s, "late"), f.reopen()
+	f.twin(faultstore.Rule{Op: faultstore.OpPutIfAbsent, Times: 1, Effect: faultstore.Call(func() {
+		if _, err := rival.Commit(background, Commit{Read: f.snapshot(), Add: late}); err != nil {
+			t.Error(err)
+		}
+	})})
+	if _, err := f.table.Restore(background, RestoreOptions{Version: 1}); !strings.HasPrefix(fault.CodeOf(err), "DELTA_CONCURRENT_") {
+		t.Errorf("%v", err)
+	}
+	if got := f.cells(); got != "late" {
+		t.Errorf("rows %s", got)
 	}
 }
 
