@@ -24,9 +24,9 @@ func deltaCommand() *cli.Command {
 	return &cli.Command{
 		Name:        "delta",
 		Usage:       "look into a Delta table",
-		UsageText:   "weir delta describe | history PATH|NAME",
+		UsageText:   "weir delta describe | history | changes PATH|NAME",
 		Description: "A table is named by the folder that holds its _delta_log, or as a dataset of the project.\n\nExample:\n   weir delta describe lake/dwh_dev/bronze/shop_order",
-		Subcommands: []*cli.Command{deltaDescribeCommand(), deltaHistoryCommand()},
+		Subcommands: []*cli.Command{deltaDescribeCommand(), deltaHistoryCommand(), deltaChangesCommand()},
 	}
 }
 
@@ -34,13 +34,17 @@ func deltaDescribeCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "describe",
 		Usage:     "print version, protocol, size, schema and properties",
-		UsageText: "weir delta describe PATH|NAME [-f weir.yaml] [--output text|json]",
+		UsageText: "weir delta describe PATH|NAME [--version N | --timestamp T] [-f weir.yaml] [--output text|json]",
 		Description: "Features of the protocol that this version cannot read are named in the error.\n" +
 			"\nExample:\n   weir delta describe bronze.shop_order --output json",
-		Flags: projectFlags(outputFlag("text", "json")),
+		Flags: projectFlags(append(travelFlags(), outputFlag("text", "json"))...),
 		Action: func(c *cli.Context) error {
 			return withTable(c, func(ctx context.Context, t *delta.Table, format string) error {
-				d, err := t.Describe(ctx)
+				s, err := snapshotOf(ctx, c, t)
+				if err != nil {
+					return err
+				}
+				d, err := s.Describe(ctx)
 				if err != nil {
 					return err
 				}
@@ -133,9 +137,19 @@ func writeDescription(w io.Writer, d *delta.Description) error {
 		pair("features", strings.Join(d.Features, ", "))
 	}
 	pair("files", fmt.Sprintf("%d (%d bytes)", d.Files, d.SizeBytes))
-	pair("live rows", strconv.FormatInt(d.LiveRows, 10))
+	if d.LiveRows != nil {
+		pair("live rows", strconv.FormatInt(*d.LiveRows, 10))
+	} else {
+		pair("live rows", "unknown: "+d.RowsUnknown)
+	}
+	if d.DVRows > 0 {
+		pair("deleted rows", fmt.Sprintf("%d, by deletion vectors", d.DVRows))
+	}
 	if len(d.PartitionColumns) > 0 {
 		pair("partitioned", strings.Join(d.PartitionColumns, ", "))
+	}
+	for _, k := range slices.Sorted(maps.Keys(d.DomainMetadata)) {
+		pair("domain", k+" = "+d.DomainMetadata[k])
 	}
 	for _, k := range slices.Sorted(maps.Keys(d.Properties)) {
 		pair("property", k+" = "+d.Properties[k])

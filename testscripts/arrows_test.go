@@ -53,6 +53,10 @@ var parts = []part{
 var owners = []struct{ prefix, part, why string }{
 	{"github.com/duckdb/", "host/sql", "each package that links DuckDB costs seconds and 70 MB; one place holds its sandbox settings"},
 	{"github.com/tetratelabs/wazero", "runtime", "one place decides what a module sees"},
+	{"gocloud.dev", "host/storage", "what an object store is stays behind storage.Store"},
+	{"github.com/aws/", "host/storage", "as gocloud.dev"},
+	{"github.com/Azure/", "host/storage", "as gocloud.dev"},
+	{"cloud.google.com/", "host/storage", "as gocloud.dev"},
 	{"github.com/urfave/cli", "cli", "the command line is one part"},
 	{"gopkg.in/yaml", "none", "the spec is read by goccy/go-yaml, which knows positions"},
 }

@@ -120,9 +120,11 @@ type CDCFile struct {
 	Tags            map[string]string  `json:"tags,omitempty"`
 }
 
+// sidecar names a file that holds a part of the files of a V2 checkpoint.
 type sidecar struct {
-	Path        string `json:"path"`
-	SizeInBytes int64  `json:"sizeInBytes"`
+	Path             string `json:"path"`
+	SizeInBytes      int64  `json:"sizeInBytes"`
+	ModificationTime int64  `json:"modificationTime"`
 }
 
 // action is one line of the log; exactly one field is set. What we do not know is ignored.

@@ -53,11 +53,12 @@ type ChangesOptions struct {
 // rows of the versions before may have come by then. One version's list of
 // files is held at a time, and about one row group.
 func (t *Table) Changes(ctx context.Context, opt ChangesOptions) (array.RecordReader, error) {
-	clock, err := t.clock(ctx)
+	opt, err := t.ResolveChanges(ctx, opt)
 	if err != nil {
 		return nil, err
 	}
-	if err := t.resolveRange(ctx, &opt, clock.last); err != nil {
+	clock, err := t.clock(ctx)
+	if err != nil {
 		return nil, err
 	}
 	end, err := t.SnapshotAt(ctx, opt.To)
@@ -96,30 +97,36 @@ var changeFields = []arrow.Field{
 	{Name: CommitTimestampColumn, Type: &arrow.TimestampType{Unit: arrow.Microsecond, TimeZone: "UTC"}},
 }
 
-// resolveRange makes versions of times and checks that they are a range.
-func (t *Table) resolveRange(ctx context.Context, opt *ChangesOptions, newest int64) (err error) {
+// ResolveChanges gives the options with From and To in the place of times and
+// of "the newest", checked to be a range of versions that the table has.
+func (t *Table) ResolveChanges(ctx context.Context, opt ChangesOptions) (ChangesOptions, error) {
+	s, err := t.Snapshot(ctx)
+	if err != nil {
+		return opt, err
+	}
 	if !opt.FromTime.IsZero() {
 		if opt.From, err = t.VersionSince(ctx, opt.FromTime); err != nil {
-			return err
+			return opt, err
 		}
 	}
 	if !opt.ToTime.IsZero() {
 		if opt.To, err = t.VersionAsOf(ctx, opt.ToTime); err != nil {
-			return err
+			return opt, err
 		}
 	}
+	opt.FromTime, opt.ToTime = time.Time{}, time.Time{}
 	if opt.To < 0 {
-		opt.To = newest
+		opt.To = s.version
 	}
 	switch {
 	case opt.From < 0:
-		return fault.New("DELTA_VERSION_NOT_FOUND", "version %d", opt.From)
-	case opt.From > newest || opt.To > newest:
-		return fault.New("DELTA_VERSION_NOT_FOUND", "version %d: the newest is %d", max(opt.From, opt.To), newest)
+		return opt, fault.New("DELTA_VERSION_NOT_FOUND", "version %d", opt.From)
+	case max(opt.From, opt.To) > s.version:
+		return opt, fault.New("DELTA_VERSION_NOT_FOUND", "version %d: the newest is %d", max(opt.From, opt.To), s.version)
 	case opt.From > opt.To:
-		return fault.New("DELTA_INVALID_CDC_RANGE", "the changes would begin with version %d and end with version %d", opt.From, opt.To)
+		return opt, fault.New("DELTA_INVALID_CDC_RANGE", "the changes would begin with version %d and end with version %d", opt.From, opt.To)
 	}
-	return nil
+	return opt, nil
 }
 
 // change is a file whose rows, or some of them, changed in one way.

@@ -135,6 +135,9 @@ func (g *checkpointGroup) sidecars(out *commitActions) error {
 		found[i].Path = path
 	}
 	err = g.longs("sidecar.sizeInBytes", rows, func(i int, v int64) { found[i].SizeInBytes = v })
+	if err == nil {
+		err = g.longs("sidecar.modificationTime", rows, func(i int, v int64) { found[i].ModificationTime = v })
+	}
 	out.sidecars = found
 	return err
 }

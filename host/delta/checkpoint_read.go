@@ -30,15 +30,22 @@ func (t *Table) readCheckpoint(ctx context.Context, r *replay, cp checkpointFile
 	for i, name := range cp.names {
 		uris[i] = escapePath(name)
 	}
-	sidecars, err := t.readCheckpointFiles(ctx, r, uris)
+	top, err := t.readCheckpointFiles(ctx, r, uris)
 	if err != nil {
 		return err
 	}
+	var sidecars []sidecar
 	uris = uris[:0]
-	for _, s := range sidecars {
-		uris = append(uris, s.uri())
+	for _, c := range top {
+		for _, s := range c.actions.sidecars {
+			sidecars, uris = append(sidecars, s), append(uris, s.uri())
+		}
 	}
-	if _, err := t.readCheckpointFiles(ctx, r, uris); err != nil {
+	contents, err := t.readCheckpointFiles(ctx, r, uris)
+	if err != nil {
+		return err
+	}
+	if r.s.sidecars, err = sidecarsOf(sidecars, contents); err != nil {
 		return err
 	}
 	if r.s.protocol == nil || r.s.metadata == nil {
@@ -47,20 +54,12 @@ func (t *Table) readCheckpoint(ctx context.Context, r *replay, cp checkpointFile
 	return nil
 }
 
-// uri is where a sidecar lies: normally a bare name in its folder.
-func (s *sidecar) uri() string {
-	if strings.Contains(s.Path, "/") {
-		return s.Path
-	}
-	return sidecarFolder + s.Path
-}
-
 func checkpointError(err error, name string) error {
 	return fault.Place(err, "DELTA_INVALID_CHECKPOINT", fault.Where{File: name})
 }
 
-// readCheckpointFiles reads files of a checkpoint, some at once, takes them into r in their order, and gives the sidecars they name.
-func (t *Table) readCheckpointFiles(ctx context.Context, r *replay, uris []string) (sidecars []sidecar, err error) {
+// readCheckpointFiles reads files of a checkpoint, some at once, and takes them into r in their order.
+func (t *Table) readCheckpointFiles(ctx context.Context, r *replay, uris []string) (all []*checkpointContent, err error) {
 	ahead := runtime.GOMAXPROCS(0)
 	for len(uris) > 0 {
 		now := uris[:min(ahead, len(uris))]
@@ -83,10 +82,10 @@ func (t *Table) readCheckpointFiles(ctx context.Context, r *replay, uris []strin
 			if err := r.takeCheckpoint(c); err != nil {
 				return nil, checkpointError(err, now[i])
 			}
-			sidecars = append(sidecars, c.actions.sidecars...)
 		}
+		all = append(all, contents...)
 	}
-	return sidecars, nil
+	return all, nil
 }
 
 // checkpointContent is what one file of a checkpoint holds.
@@ -113,30 +112,61 @@ func (r *replay) takeCheckpoint(c *checkpointContent) error {
 }
 
 func (t *Table) readCheckpointFile(ctx context.Context, uri string) (*checkpointContent, error) {
+	actions, pf, err := t.openCheckpoint(ctx, uri, wholeCheckpoint)
+	if err != nil || pf == nil {
+		return &checkpointContent{actions: actions}, err
+	}
+	c, err := t.decodeCheckpoint(ctx, pf.reader, pf.object.Size())
+	return c, errors.Join(err, pf.close())
+}
+
+// openCheckpoint opens a Parquet file of a checkpoint, reading it at once up to a size, or reads a JSON one.
+func (t *Table) openCheckpoint(ctx context.Context, uri string, whole int64) (*commitActions, *parquetFile, error) {
 	o, err := t.openFile(ctx, uri)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	json := strings.HasSuffix(uri, ".json")
-	if json || o.Size() <= wholeCheckpoint {
+	if json || o.Size() <= whole {
 		data := make([]byte, o.Size())
 		_, err := io.ReadFull(o, data)
 		if err = errors.Join(err, o.Close()); err != nil {
-			return nil, fault.Wrap(err, "DELTA_INVALID_CHECKPOINT", "cannot read it")
+			return nil, nil, fault.Wrap(err, "DELTA_INVALID_CHECKPOINT", "cannot read it")
 		}
 		if json {
 			actions, err := decodeActions(data)
-			return &checkpointContent{actions: actions}, err
+			return actions, nil, err
 		}
 		o = &wholeObject{bytes.NewReader(data), o}
 	}
 	pq, err := t.newParquetReader(o)
 	if err != nil {
-		return nil, fault.Wrap(errors.Join(err, o.Close()), "DELTA_INVALID_CHECKPOINT", "it is no readable Parquet file")
+		return nil, nil, fault.Wrap(errors.Join(err, o.Close()), "DELTA_INVALID_CHECKPOINT", "it is no readable Parquet file")
 	}
-	c, err := t.decodeCheckpoint(ctx, pq, o.Size())
-	pf := &parquetFile{o, pq}
-	return c, errors.Join(err, pf.close())
+	return nil, &parquetFile{o, pq}, nil
+}
+
+// sidecarsIn gives the sidecars that a file of a checkpoint names, and reads nothing else of it.
+func (t *Table) sidecarsIn(ctx context.Context, name string) (sidecars []sidecar, err error) {
+	defer guard(&err, "DELTA_INVALID_CHECKPOINT", "the checkpoint")
+	actions, pf, err := t.openCheckpoint(ctx, escapePath(name), 0)
+	if err != nil {
+		return nil, err
+	}
+	if pf == nil {
+		return actions.sidecars, nil
+	}
+	defer func() { err = errors.Join(err, pf.close()) }()
+	out := &commitActions{}
+	columns, budget := columnPaths(pf.reader), newReadBudget(pf.object.Size())
+	for i := range pf.reader.NumRowGroups() {
+		part := &commitActions{}
+		if err := (&checkpointGroup{t, pf.reader, i, columns, budget}).sidecars(part); err != nil {
+			return nil, err
+		}
+		out.sidecars = append(out.sidecars, part.sidecars...)
+	}
+	return out.sidecars, nil
 }
 
 // wholeObject is an object whose bytes were read.

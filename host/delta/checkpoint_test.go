@@ -15,7 +15,7 @@ import (
 )
 
 // state is all that a snapshot knows, in a form that can be compared.
-func state(t *testing.T, s *Snapshot) map[string]any {
+func state(t testing.TB, s *Snapshot) map[string]any {
 	t.Helper()
 	files, err := s.Files(background)
 	if err != nil {

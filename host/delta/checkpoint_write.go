@@ -4,17 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"maps"
-	"slices"
-	"strconv"
 	"strings"
 	"time"
 
-	"github.com/apache/arrow-go/v18/arrow"
-	"github.com/apache/arrow-go/v18/arrow/array"
-	"github.com/apache/arrow-go/v18/parquet"
-	"github.com/apache/arrow-go/v18/parquet/compress"
-	"github.com/apache/arrow-go/v18/parquet/pqarrow"
+	"github.com/google/uuid"
 
 	"github.com/weir-data/weir/host/failpoint"
 	"github.com/weir-data/weir/host/fault"
@@ -25,366 +18,249 @@ var (
 	fpCheckpointWritten = failpoint.New("delta.checkpoint_written")
 )
 
+// CheckpointForm is how a checkpoint is laid out.
+type CheckpointForm string
+
+// The forms of checkpoints. Those of V2 keep the files of the table in sidecars
+// and need the table feature v2Checkpoint.
 const (
-	defaultCheckpointInterval = 10
-	defaultTombstoneRetention = 7 * 24 * time.Hour
+	CheckpointByPolicy CheckpointForm = ""        // as the property delta.checkpointPolicy says
+	CheckpointClassic  CheckpointForm = "classic" // one Parquet file under the classic name
+	CheckpointV2       CheckpointForm = "v2"      // a Parquet file under a name of its own, and sidecars
+	CheckpointV2JSON   CheckpointForm = "v2-json" // the same with a JSON file at the top
 )
 
-func (s *Snapshot) checkpointInterval() int64 {
-	if n, err := strconv.ParseInt(s.metadata.Configuration["delta.checkpointInterval"], 10, 64); err == nil && n > 0 {
-		return n
-	}
-	return defaultCheckpointInterval
-}
-
-// tombstoneRetention is how long a remove stays in checkpoints, for VACUUM to know the file.
-func (s *Snapshot) tombstoneRetention() time.Duration {
-	if d, ok := parseInterval(s.metadata.Configuration["delta.deletedFileRetentionDuration"]); ok {
-		return d
-	}
-	return defaultTombstoneRetention
-}
-
-// parseInterval reads "interval 1 week", "interval 2 days 3 hours".
-func parseInterval(s string) (time.Duration, bool) {
-	words := strings.Fields(strings.ToLower(s))
-	if len(words) > 0 && words[0] == "interval" {
-		words = words[1:]
-	}
-	if len(words) == 0 || len(words)%2 != 0 {
-		return 0, false
-	}
-	units := map[string]time.Duration{
-		"week": 7 * 24 * time.Hour, "day": 24 * time.Hour, "hour": time.Hour, "minute": time.Minute, "second": time.Second,
-		"millisecond": time.Millisecond, "microsecond": time.Microsecond,
-	}
-	total := time.Duration(0)
-	for i := 0; i < len(words); i += 2 {
-		n, err := strconv.ParseInt(words[i], 10, 32)
-		unit, ok := units[strings.TrimSuffix(words[i+1], "s")]
-		if err != nil || !ok || n < 0 {
-			return 0, false
-		}
-		total += time.Duration(n) * unit
-	}
-	return total, true
-}
-
-// writeCheckpoint writes the classic checkpoint of a snapshot and the hint to
-// it. Several writers may do so for one version: each replaces the other's
-// file by one that holds the same state.
-func (t *Table) writeCheckpoint(ctx context.Context, s *Snapshot) error {
-	fpBeforeCheckpoint.Hit()
-	w, err := t.store.Create(ctx, checkpointName(s.version))
-	if err != nil {
-		return err
-	}
-	out := &countingWriter{w: w}
-	actions, err := t.encodeCheckpoint(ctx, s, out)
-	if err != nil {
-		return errors.Join(fault.Place(err, "DELTA_WRITE_FAILED", fault.Where{File: checkpointName(s.version)}), w.Abort())
-	}
-	if err := w.Commit(); err != nil {
-		return errors.Join(err, w.Abort())
-	}
-	fpCheckpointWritten.Hit()
-	if hint, ok, err := t.lastCheckpoint(ctx); err != nil || ok && hint > s.version {
-		return err // another writer is ahead
-	}
-	hint, err := json.Marshal(map[string]int64{"version": s.version, "size": actions, "sizeInBytes": out.n, "numOfAddFiles": int64(s.files.n)})
-	if err != nil {
-		return fault.Wrap(err, "DELTA_WRITE_FAILED", "checkpoint hint")
-	}
-	return t.store.Put(ctx, lastCheckpointName, hint)
-}
-
-func structOf(fields ...arrow.Field) arrow.DataType { return arrow.StructOf(fields...) }
-
-func optional(name string, t arrow.DataType) arrow.Field {
-	return arrow.Field{Name: name, Type: t, Nullable: true}
-}
-
-var (
-	textType = arrow.BinaryTypes.String
-	longType = arrow.PrimitiveTypes.Int64
-	intType  = arrow.PrimitiveTypes.Int32
-	boolType = arrow.FixedWidthTypes.Boolean
-	mapsType = arrow.MapOf(textType, textType)
-	listType = arrow.ListOf(textType)
-	dvType   = structOf(optional("storageType", textType), optional("pathOrInlineDv", textType), optional("offset", intType),
-		optional("sizeInBytes", intType), optional("cardinality", longType))
-)
-
-// checkpointSchema has one column for each action; a row fills one of them.
-var checkpointSchema = arrow.NewSchema([]arrow.Field{
-	optional("txn", structOf(optional("appId", textType), optional("version", longType), optional("lastUpdated", longType))),
-	optional("add", structOf(optional("path", textType), optional("partitionValues", mapsType), optional("size", longType),
-		optional("modificationTime", longType), optional("dataChange", boolType), optional("stats", textType), optional("tags", mapsType),
-		optional("deletionVector", dvType), optional("baseRowId", longType), optional("defaultRowCommitVersion", longType), optional("clusteringProvider", textType))),
-	optional("remove", structOf(optional("path", textType), optional("deletionTimestamp", longType), optional("dataChange", boolType),
-		optional("extendedFileMetadata", boolType), optional("partitionValues", mapsType), optional("size", longType),
-		optional("deletionVector", dvType), optional("baseRowId", longType), optional("defaultRowCommitVersion", longType))),
-	optional("metaData", structOf(optional("id", textType), optional("name", textType), optional("description", textType),
-		optional("format", structOf(optional("provider", textType), optional("options", mapsType))), optional("schemaString", textType),
-		optional("partitionColumns", listType), optional("configuration", mapsType), optional("createdTime", longType))),
-	optional("protocol", structOf(optional("minReaderVersion", intType), optional("minWriterVersion", intType),
-		optional("readerFeatures", listType), optional("writerFeatures", listType))),
-	optional("domainMetadata", structOf(optional("domain", textType), optional("configuration", textType), optional("removed", boolType))),
-}, nil)
-
-// encodeCheckpoint writes the state in a fixed order and counts its actions.
-func (t *Table) encodeCheckpoint(ctx context.Context, s *Snapshot, out *countingWriter) (n int64, err error) {
-	defer guard(&err, "DELTA_WRITE_FAILED", "the checkpoint")
-	props := parquet.NewWriterProperties(parquet.WithAllocator(t.mem), parquet.WithCompression(compress.Codecs.Snappy))
-	pq, err := pqarrow.NewFileWriter(checkpointSchema, out, props, pqarrow.NewArrowWriterProperties(pqarrow.WithAllocator(t.mem)))
+// Checkpoint writes a checkpoint of the newest version and gives that version.
+// Commits write them by themselves, every delta.checkpointInterval versions.
+func (t *Table) Checkpoint(ctx context.Context, form CheckpointForm) (int64, error) {
+	s, err := t.Snapshot(ctx)
 	if err != nil {
 		return 0, err
 	}
-	w := &checkpointWriter{pq: pq, b: array.NewRecordBuilder(t.mem, checkpointSchema)}
-	defer w.b.Release()
-	err = w.state(ctx, s, t.now().Add(-s.tombstoneRetention()).UnixMilli())
-	if err == nil {
-		err = w.flush()
-	}
-	return w.total, errors.Join(err, pq.Close(), out.err)
+	return s.version, t.writeCheckpointAs(ctx, s, form)
 }
 
-type checkpointWriter struct {
-	pq    *pqarrow.FileWriter
-	b     *array.RecordBuilder
-	rows  int
-	total int64
+// writeCheckpoint writes the checkpoint that a commit owes, and removes what the log has no use for any more.
+func (t *Table) writeCheckpoint(ctx context.Context, s *Snapshot) error {
+	if err := t.writeCheckpointAs(ctx, s, CheckpointByPolicy); err != nil {
+		return err
+	}
+	return t.cleanUpAfter(ctx, s)
 }
 
-// The columns of checkpointSchema.
-const (
-	colTxn = iota
-	colAdd
-	colRemove
-	colMetadata
-	colProtocol
-	colDomain
-)
-
-func (w *checkpointWriter) state(ctx context.Context, s *Snapshot, expired int64) error {
-	if err := w.row(colProtocol, func(r *actionRow) { r.protocol(s.protocol) }); err != nil {
-		return err
-	}
-	if err := w.row(colMetadata, func(r *actionRow) { r.metadata(s.metadata) }); err != nil {
-		return err
-	}
-	for _, app := range slices.Sorted(maps.Keys(s.txns)) {
-		txn := s.txns[app]
-		if err := w.row(colTxn, func(r *actionRow) { r.text(txn.AppID); r.long(&txn.Version); r.long(txn.LastUpdated) }); err != nil {
-			return err
+// writeCheckpointAs writes a checkpoint and the hint to it. Several writers may
+// do so for one version: each replaces the other's file by one that holds the
+// same state, or writes one beside it.
+func (t *Table) writeCheckpointAs(ctx context.Context, s *Snapshot, form CheckpointForm) error {
+	fpBeforeCheckpoint.Hit()
+	var hint *checkpointHint
+	var err error
+	switch form {
+	case CheckpointByPolicy:
+		if strings.EqualFold(s.metadata.Configuration["delta.checkpointPolicy"], "v2") && s.protocol.has("v2Checkpoint") {
+			hint, err = t.writeV2Checkpoint(ctx, s, CheckpointV2)
+		} else {
+			hint, err = t.writeClassicCheckpoint(ctx, s)
 		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(s.domains)) {
-		d := s.domains[name]
-		if err := w.row(colDomain, func(r *actionRow) { r.text(d.Domain); r.text(d.Configuration); r.bool(false) }); err != nil {
-			return err
+	case CheckpointClassic:
+		hint, err = t.writeClassicCheckpoint(ctx, s)
+	case CheckpointV2, CheckpointV2JSON:
+		if !s.protocol.has("v2Checkpoint") {
+			return unsupported("a checkpoint of form %s needs the table feature v2Checkpoint: set delta.checkpointPolicy to v2", form)
 		}
+		hint, err = t.writeV2Checkpoint(ctx, s, form)
+	default:
+		return fault.New("INVALID_ARGUMENT", "there is no form %q of checkpoints", form)
 	}
-	var tombs []*RemoveFile
-	s.tombs.each(func(_ string, f *RemoveFile) {
-		if f.DeletionTimestamp != nil && *f.DeletionTimestamp > expired {
-			tombs = append(tombs, f)
-		}
-	})
-	slices.SortFunc(tombs, func(a, b *RemoveFile) int {
-		return strings.Compare(a.Path+"\x00"+a.DeletionVector.id(), b.Path+"\x00"+b.DeletionVector.id())
-	})
-	for _, f := range tombs {
-		if err := w.row(colRemove, func(r *actionRow) { r.remove(f) }); err != nil {
-			return err
-		}
-	}
-	files, err := s.Files(ctx)
 	if err != nil {
 		return err
 	}
-	for i := range files {
-		if err := w.row(colAdd, func(r *actionRow) { r.add(&files[i]) }); err != nil {
+	fpCheckpointWritten.Hit()
+	if old, ok, err := t.lastCheckpoint(ctx); err != nil || ok && old > s.version {
+		return err // another writer is ahead
+	}
+	data, err := hint.encode()
+	if err != nil {
+		return err
+	}
+	return t.store.Put(ctx, lastCheckpointName, data)
+}
+
+func (t *Table) writeClassicCheckpoint(ctx context.Context, s *Snapshot) (*checkpointHint, error) {
+	state := t.checkpointState(s)
+	name := checkpointName(s.version)
+	size, err := t.writeActions(ctx, s, name, false, func(w *actionWriter) error {
+		if err := w.smallActions(s); err != nil {
 			return err
 		}
+		if err := w.removes(state.removes); err != nil {
+			return err
+		}
+		return w.adds(state.adds)
+	})
+	if err != nil {
+		return nil, err
 	}
-	return nil
+	return &checkpointHint{
+		Version: s.version, Size: int64(2 + len(s.txns) + len(s.domains) + len(state.removes) + len(state.adds)), SizeInBytes: size, NumOfAddFiles: int64(len(state.adds)),
+	}, nil
 }
 
-// row appends one action and writes a batch when there are enough.
-func (w *checkpointWriter) row(col int, fill func(*actionRow)) error {
-	for i, b := range w.b.Fields() {
-		if i != col {
-			b.AppendNull()
+// checkpointState is what a checkpoint holds of the files, in a fixed order.
+type checkpointState struct {
+	adds    []*AddFile
+	removes []*RemoveFile
+}
+
+func (t *Table) checkpointState(s *Snapshot) *checkpointState {
+	return &checkpointState{adds: s.sortedFiles(), removes: s.tombstones(t.now())}
+}
+
+// tombstones gives those that VACUUM still needs to know, sorted.
+func (s *Snapshot) tombstones(now time.Time) []*RemoveFile {
+	expired := now.Add(-s.tombstoneRetention()).UnixMilli()
+	var out []*RemoveFile
+	s.tombs.each(func(_ string, f *RemoveFile) {
+		if f.DeletionTimestamp != nil && *f.DeletionTimestamp > expired {
+			out = append(out, f)
+		}
+	})
+	sortTombstones(out)
+	return out
+}
+
+// writeActions writes one Parquet file of actions and gives its size.
+func (t *Table) writeActions(ctx context.Context, s *Snapshot, name string, filesOnly bool, fill func(*actionWriter) error) (int64, error) {
+	w, err := t.store.Create(ctx, name)
+	if err != nil {
+		return 0, err
+	}
+	out := &countingWriter{w: w}
+	if err := t.encodeActions(ctx, s, out, filesOnly, fill); err != nil {
+		return 0, errors.Join(fault.Place(err, "DELTA_WRITE_FAILED", fault.Where{File: name}), w.Abort())
+	}
+	if err := w.Commit(); err != nil {
+		return 0, errors.Join(err, w.Abort())
+	}
+	return out.n, nil
+}
+
+// sidecarTarget is how many actions a sidecar holds at most.
+const sidecarTarget = 100_000
+
+// writeV2Checkpoint writes the sidecars that are new, and the file that names all.
+func (t *Table) writeV2Checkpoint(ctx context.Context, s *Snapshot, form CheckpointForm) (*checkpointHint, error) {
+	state := t.checkpointState(s)
+	plan := t.planSidecars(ctx, s, state)
+	for i := range plan {
+		if err := t.writeSidecar(ctx, s, &plan[i]); err != nil {
+			return nil, err
 		}
 	}
-	r := newActionRow(w.b.Field(col).(*array.StructBuilder))
-	fill(r)
-	w.rows++
-	w.total++
-	if w.rows < checkpointBatch {
-		return nil
+	name := v2CheckpointName(s.version, form)
+	actions, size, err := t.writeTop(ctx, s, name, form, plan)
+	if err != nil {
+		return nil, err
 	}
-	return w.flush()
-}
-
-func (w *checkpointWriter) flush() error {
-	if w.rows == 0 {
-		return nil
+	info, err := t.store.Stat(ctx, name)
+	if err != nil {
+		return nil, err
 	}
-	w.rows = 0
-	rec := w.b.NewRecordBatch()
-	defer rec.Release()
-	return w.pq.WriteBuffered(rec)
-}
-
-// actionRow fills the fields of one struct in their order.
-type actionRow struct {
-	s    *array.StructBuilder
-	next int
-}
-
-func newActionRow(s *array.StructBuilder) *actionRow {
-	s.Append(true)
-	return &actionRow{s: s}
-}
-
-func (r *actionRow) field() array.Builder {
-	b := r.s.FieldBuilder(r.next)
-	r.next++
-	return b
-}
-
-// text appends a string; the empty one is null.
-func (r *actionRow) text(v string) {
-	if b := r.field().(*array.StringBuilder); v == "" {
-		b.AppendNull()
-	} else {
-		b.Append(v)
+	t.rememberSidecars(plan)
+	hint := &checkpointHint{Version: s.version, NumOfAddFiles: int64(len(state.adds)), V2: &v2Hint{
+		Path: strings.TrimPrefix(name, logFolder+"/"), SizeInBytes: size, ModificationTime: info.ModTime.UnixMilli(),
+	}}
+	hint.Size, hint.SizeInBytes = int64(actions+len(plan)+len(state.adds)+len(state.removes)), size
+	for i := range plan {
+		hint.SizeInBytes += plan[i].file.SizeInBytes
+		hint.V2.SidecarFiles = append(hint.V2.SidecarFiles, plan[i].file)
 	}
+	// Spark leaves out what would make the hint large.
+	const most = 30
+	if len(hint.V2.SidecarFiles) > most {
+		hint.V2.SidecarFiles = nil
+	}
+	if actions <= most {
+		hint.V2.NonFileActions = s.smallActionList()
+	}
+	return hint, nil
 }
 
-func (r *actionRow) long(v *int64) {
-	if b := r.field().(*array.Int64Builder); v == nil {
-		b.AppendNull()
-	} else {
-		b.Append(*v)
+func v2CheckpointName(version int64, form CheckpointForm) string {
+	ext := ".parquet"
+	if form == CheckpointV2JSON {
+		ext = ".json"
 	}
+	return strings.TrimSuffix(checkpointName(version), "parquet") + uuid.NewString() + ext
 }
 
-func (r *actionRow) int(v *int32) {
-	if b := r.field().(*array.Int32Builder); v == nil {
-		b.AppendNull()
-	} else {
-		b.Append(*v)
+// smallActionList gives the actions that are no files, as the log writes them.
+func (s *Snapshot) smallActionList() []any {
+	one := func(key string, v any) any { return map[string]any{key: v} }
+	out := []any{
+		one("checkpointMetadata", map[string]any{"version": s.version, "tags": map[string]string{}}), one("protocol", s.protocol), one("metaData", s.metadata),
 	}
+	for _, txn := range s.sortedTxns() {
+		out = append(out, one("txn", txn))
+	}
+	for _, d := range s.sortedDomains() {
+		out = append(out, one("domainMetadata", d))
+	}
+	return out
 }
 
-func (r *actionRow) bool(v bool) { r.field().(*array.BooleanBuilder).Append(v) }
-
-func (r *actionRow) list(v []string) {
-	b := r.field().(*array.ListBuilder)
-	if v == nil {
-		b.AppendNull()
-		return
+// writeTop writes the file of a V2 checkpoint that names the sidecars, and
+// tells how many actions beside them it holds.
+func (t *Table) writeTop(ctx context.Context, s *Snapshot, name string, form CheckpointForm, plan []sidecarPlan) (actions int, size int64, err error) {
+	small := s.smallActionList()
+	if form == CheckpointV2JSON {
+		for i := range plan {
+			small = append(small, map[string]any{"sidecar": plan[i].file})
+		}
+		data, err := encodeActions(small)
+		if err != nil {
+			return 0, 0, err
+		}
+		return len(small) - len(plan), int64(len(data)), t.store.Put(ctx, name, data)
 	}
-	b.Append(true)
-	for _, s := range v {
-		b.ValueBuilder().(*array.StringBuilder).Append(s)
-	}
+	size, err = t.writeActions(ctx, s, name, false, func(w *actionWriter) error {
+		if err := w.smallActions(s); err != nil {
+			return err
+		}
+		return w.sidecars(s.version, plan)
+	})
+	return len(small), size, err
 }
 
-// stringMap appends a map in the order of its keys; nil is null.
-func (r *actionRow) stringMap(v map[string]string) {
-	b := r.field().(*array.MapBuilder)
-	if v == nil {
-		b.AppendNull()
-		return
-	}
-	b.Append(true)
-	for _, k := range slices.Sorted(maps.Keys(v)) {
-		b.KeyBuilder().(*array.StringBuilder).Append(k)
-		b.ItemBuilder().(*array.StringBuilder).Append(v[k])
-	}
+// checkpointHint is the content of _last_checkpoint.
+type checkpointHint struct {
+	Version       int64   `json:"version"`
+	Size          int64   `json:"size"`
+	SizeInBytes   int64   `json:"sizeInBytes"`
+	NumOfAddFiles int64   `json:"numOfAddFiles"`
+	V2            *v2Hint `json:"v2Checkpoint,omitempty"`
+	Checksum      string  `json:"checksum,omitempty"`
 }
 
-func (r *actionRow) partitionValues(v map[string]*string) {
-	b := r.field().(*array.MapBuilder)
-	b.Append(true)
-	for _, k := range slices.Sorted(maps.Keys(v)) {
-		b.KeyBuilder().(*array.StringBuilder).Append(k)
-		if s := v[k]; s == nil {
-			b.ItemBuilder().AppendNull()
-		} else {
-			b.ItemBuilder().(*array.StringBuilder).Append(*s)
+// v2Hint spares a reader the file at the top of a V2 checkpoint.
+type v2Hint struct {
+	Path             string    `json:"path"`
+	SizeInBytes      int64     `json:"sizeInBytes"`
+	ModificationTime int64     `json:"modificationTime"`
+	NonFileActions   []any     `json:"nonFileActions,omitempty"`
+	SidecarFiles     []sidecar `json:"sidecarFiles,omitempty"`
+}
+
+func (h *checkpointHint) encode() ([]byte, error) {
+	h.Checksum = ""
+	data, err := json.Marshal(h)
+	if err == nil {
+		if h.Checksum, err = jsonChecksum(data); err == nil {
+			data, err = json.Marshal(h)
 		}
 	}
-}
-
-func (r *actionRow) deletionVector(dv *DeletionVector) {
-	b := r.field().(*array.StructBuilder)
-	if dv == nil {
-		b.AppendNull()
-		return
+	if err != nil {
+		return nil, fault.Wrap(err, "DELTA_WRITE_FAILED", "checkpoint hint")
 	}
-	d := newActionRow(b)
-	d.text(dv.StorageType)
-	d.text(dv.PathOrInlineDv)
-	d.int(dv.Offset)
-	d.int(&dv.SizeInBytes)
-	d.long(&dv.Cardinality)
-}
-
-func (r *actionRow) add(f *AddFile) {
-	r.text(f.Path)
-	r.partitionValues(f.PartitionValues)
-	r.long(&f.Size)
-	r.long(&f.ModificationTime)
-	r.bool(false) // a checkpoint changes no data
-	r.text(f.Stats)
-	r.stringMap(f.Tags)
-	r.deletionVector(f.DeletionVector)
-	r.long(f.BaseRowID)
-	r.long(f.DefaultRowCommitVersion)
-	r.text(f.ClusteringProvider)
-}
-
-func (r *actionRow) remove(f *RemoveFile) {
-	r.text(f.Path)
-	r.long(f.DeletionTimestamp)
-	r.bool(false)
-	r.bool(f.ExtendedFileMetadata)
-	r.partitionValues(f.PartitionValues)
-	r.long(f.Size)
-	r.deletionVector(f.DeletionVector)
-	r.long(f.BaseRowID)
-	r.long(f.DefaultRowCommitVersion)
-}
-
-func (r *actionRow) metadata(m *Metadata) {
-	r.text(m.ID)
-	r.text(m.Name)
-	r.text(m.Description)
-	f := newActionRow(r.field().(*array.StructBuilder))
-	f.text(m.Format.Provider)
-	f.stringMap(notNil(m.Format.Options))
-	r.text(m.SchemaString)
-	r.list(append([]string{}, m.PartitionColumns...))
-	r.stringMap(notNil(m.Configuration))
-	r.long(m.CreatedTime)
-}
-
-func notNil(m map[string]string) map[string]string {
-	if m == nil {
-		return map[string]string{}
-	}
-	return m
-}
-
-func (r *actionRow) protocol(p *Protocol) {
-	reader, writer := int32(p.MinReaderVersion), int32(p.MinWriterVersion)
-	r.int(&reader)
-	r.int(&writer)
-	r.list(p.ReaderFeatures) // null, not empty, below 3/7
-	r.list(p.WriterFeatures)
+	return data, nil
 }

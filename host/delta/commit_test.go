@@ -259,7 +259,7 @@ func TestCommitsThatMakeNoSenseAreRefused(t *testing.T) {
 		}, "DELTA_UNSUPPORTED_FEATURE"},
 		"a constraint": {func(f *fixture, s *Snapshot) Commit {
 			return Commit{Read: s, Properties: map[string]string{"delta.constraints.c": "id > 0"}}
-		}, "DELTA_UNSUPPORTED_FEATURE"},
+		}, "DELTA_ENGINE_REQUIRED"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t)
@@ -457,7 +457,7 @@ func TestClusteredTablesKeepTheirDomain(t *testing.T) {
 		f.commit(Commit{Read: f.snapshot(), Add: f.files(f.snapshot(), fmt.Sprint("n", i))})
 	}
 	d, err := f.reopen().Describe(background)
-	if err != nil || fmt.Sprint(d.ClusterColumns) != "[s]" || d.LiveRows != 12 {
+	if err != nil || fmt.Sprint(d.ClusterColumns) != "[s]" || *d.LiveRows != 12 || *d.PhysicalRows != 12 {
 		t.Errorf("%+v, %v", d, err)
 	}
 	g := newFixture(t)

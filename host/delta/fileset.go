@@ -120,23 +120,40 @@ func (s *fileSet[T]) each(f func(k string, v *T)) {
 
 // eachWhile is each, until f says false.
 func (s *fileSet[T]) eachWhile(f func(k string, v *T) bool) {
-	above := s.over
-	if len(s.top) > 0 {
-		above = append(above[:len(above):len(above)], s.top)
+	if s.eachBase(f) {
+		s.eachAbove(f)
 	}
-	hidden := func(k string, above []map[string]*T) bool {
-		for _, m := range above {
-			if _, ok := m[k]; ok {
-				return true
-			}
+}
+
+// maps gives what lies above the base, oldest first.
+func (s *fileSet[T]) maps() []map[string]*T {
+	if len(s.top) == 0 {
+		return s.over
+	}
+	return append(s.over[:len(s.over):len(s.over)], s.top)
+}
+
+func hidden[T any](k string, above []map[string]*T) bool {
+	for _, m := range above {
+		if _, ok := m[k]; ok {
+			return true
 		}
-		return false
 	}
+	return false
+}
+
+func (s *fileSet[T]) eachBase(f func(k string, v *T) bool) bool {
+	above := s.maps()
 	for i, v := range s.base.items {
 		if v != nil && !(len(above) > 0 && hidden(s.base.keys[i], above)) && !f(s.base.keys[i], v) {
-			return
+			return false
 		}
 	}
+	return true
+}
+
+func (s *fileSet[T]) eachAbove(f func(k string, v *T) bool) {
+	above := s.maps()
 	for i, m := range above {
 		for k, v := range m {
 			if v != nil && !hidden(k, above[i+1:]) && !f(k, v) {
@@ -144,6 +161,14 @@ func (s *fileSet[T]) eachWhile(f func(k string, v *T) bool) {
 			}
 		}
 	}
+}
+
+// split gives the live entries of the base, in the order they came, and the others in none.
+func (s *fileSet[T]) split() (base, above []*T) {
+	base = make([]*T, 0, s.n)
+	s.eachBase(func(_ string, v *T) bool { base = append(base, v); return true })
+	s.eachAbove(func(_ string, v *T) bool { above = append(above, v); return true })
+	return base, above
 }
 
 // fileBase is a hash table that keeps its entries in the order they came: two

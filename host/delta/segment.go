@@ -2,8 +2,6 @@ package delta
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -38,27 +36,6 @@ func commitName(version int64) string { return fmt.Sprintf("%s/%020d.json", logF
 
 func checkpointName(version int64) string {
 	return fmt.Sprintf("%s/%020d.checkpoint.parquet", logFolder, version)
-}
-
-const lastCheckpointName = logFolder + "/_last_checkpoint"
-
-// lastCheckpoint is a hint: absent, stale and corrupt ones are normal.
-func (t *Table) lastCheckpoint(ctx context.Context) (version int64, ok bool, err error) {
-	data, err := t.store.Get(ctx, lastCheckpointName)
-	if errors.Is(err, storage.ErrNotExist) {
-		return 0, false, nil
-	}
-	if err != nil {
-		return 0, false, err
-	}
-	var hint struct {
-		Version *int64 `json:"version"`
-	}
-	readable := json.Unmarshal(data, &hint) == nil && hint.Version != nil && *hint.Version >= 0
-	if !readable {
-		return 0, false, nil
-	}
-	return *hint.Version, true, nil
 }
 
 // list reads the names of the log from version from on.

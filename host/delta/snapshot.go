@@ -1,8 +1,10 @@
 package delta
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -31,6 +33,8 @@ type Snapshot struct {
 	tombs   *fileSet[RemoveFile]
 	txns    map[string]Txn
 	domains map[string]DomainMetadata
+
+	sidecars []sidecarPlan // of the checkpoint that the table was opened with
 }
 
 // Version gives the version of the table that the snapshot shows.
@@ -65,15 +69,55 @@ func (s *Snapshot) Files(ctx context.Context) ([]AddFile, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	// The structs are large: their pointers are sorted.
-	sorted := make([]*AddFile, 0, s.files.n)
-	s.files.each(func(_ string, f *AddFile) { sorted = append(sorted, f) })
-	slices.SortFunc(sorted, compareFiles)
+	sorted := s.sortedFiles()
 	out := make([]AddFile, len(sorted))
 	for i, f := range sorted {
 		out[i] = *f
 	}
 	return out, nil
+}
+
+// EachFile gives the live files in no order, without a copy of them: they are
+// the snapshot's own and must not be changed. It is how a table of very many
+// files is listed.
+func (s *Snapshot) EachFile() iter.Seq[*AddFile] {
+	return func(yield func(*AddFile) bool) {
+		s.files.eachWhile(func(_ string, f *AddFile) bool { return yield(f) })
+	}
+}
+
+// sortedFiles gives the live files sorted by path. A checkpoint holds them in
+// that order as a rule, so that only what came later is to be sorted in.
+func (s *Snapshot) sortedFiles() []*AddFile {
+	base, above := s.files.split()
+	if !slices.IsSortedFunc(base, compareFiles) {
+		base, above = append(base, above...), nil
+		slices.SortFunc(base, compareFiles)
+	}
+	slices.SortFunc(above, compareFiles)
+	return merge(base, above, compareFiles)
+}
+
+// merge merges two sorted lists.
+func merge[T any](a, b []T, compare func(a, b T) int) []T {
+	if len(b) == 0 {
+		return a
+	}
+	out := make([]T, 0, len(a)+len(b))
+	for len(a) > 0 && len(b) > 0 {
+		if compare(a[0], b[0]) <= 0 {
+			out, a = append(out, a[0]), a[1:]
+		} else {
+			out, b = append(out, b[0]), b[1:]
+		}
+	}
+	return append(append(out, a...), b...)
+}
+
+func sortTombstones(files []*RemoveFile) {
+	slices.SortFunc(files, func(a, b *RemoveFile) int {
+		return cmp.Or(strings.Compare(a.Path, b.Path), strings.Compare(a.DeletionVector.id(), b.DeletionVector.id()))
+	})
 }
 
 func sortFiles(files []AddFile) {
@@ -85,31 +129,6 @@ func compareFiles(a, b *AddFile) int {
 		return c
 	}
 	return strings.Compare(a.DeletionVector.id(), b.DeletionVector.id())
-}
-
-// LiveRows counts the rows a scan gives, from statistics, and from the footers
-// of files that have none.
-func (s *Snapshot) LiveRows() (int64, error) {
-	var total int64
-	var bare []*AddFile
-	s.files.each(func(_ string, f *AddFile) {
-		if n, ok := f.NumRecords(); ok {
-			total += n
-		} else {
-			bare = append(bare, f)
-		}
-		if f.DeletionVector != nil {
-			total -= f.DeletionVector.Cardinality
-		}
-	})
-	for _, f := range bare {
-		n, err := s.table.footerRows(context.Background(), f)
-		if err != nil {
-			return 0, err
-		}
-		total += n
-	}
-	return total, nil
 }
 
 // Txn gives the last transaction version of an application.
@@ -173,13 +192,16 @@ func (t *Table) remember(s *Snapshot) {
 	defer t.mu.Unlock()
 	if t.cached == nil || t.cached.version < s.version {
 		t.cached = s
+		if t.sidecars == nil {
+			t.sidecars = s.sidecars
+		}
 	}
 }
 
 func (t *Table) forget() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.cached = nil
+	t.cached, t.sidecars = nil, nil
 }
 
 // unchanged tells whether the commit of s is still the one that was read: the

@@ -24,6 +24,9 @@ type Table struct {
 
 	mu     sync.Mutex
 	cached *Snapshot // the newest one seen
+	// sidecars are those of the last V2 checkpoint that was read or written.
+	sidecars []sidecarPlan
+	cleaned  time.Time // up to when the log was cleaned up
 }
 
 // Option changes how Open works.

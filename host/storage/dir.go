@@ -30,14 +30,14 @@ func NoSync(d *Dir) { d.sync = false }
 func OpenDir(dir string, opts ...Option) (*Dir, error) {
 	root, err := filepath.Abs(dir)
 	if err != nil {
-		return nil, coded(err, "open", dir)
+		return nil, Coded(err, "open", dir)
 	}
 	d := &Dir{root: root, sync: true}
 	for _, o := range opts {
 		o(d)
 	}
 	if err := d.mkdir(root); err != nil {
-		return nil, coded(err, "open", dir)
+		return nil, Coded(err, "open", dir)
 	}
 	return d, nil
 }
@@ -50,16 +50,16 @@ func (d *Dir) path(name string) string { return filepath.Join(d.root, filepath.F
 // Get implements Store.
 func (d *Dir) Get(ctx context.Context, name string) ([]byte, error) {
 	if err := ready(ctx, name); err != nil {
-		return nil, coded(err, "read", name)
+		return nil, Coded(err, "read", name)
 	}
 	f, err := d.open(name)
 	if err != nil {
-		return nil, coded(err, "read", name)
+		return nil, Coded(err, "read", name)
 	}
 	data := make([]byte, f.Size())
 	_, err = io.ReadFull(f, data)
 	if err = errors.Join(err, f.Close()); err != nil {
-		return nil, coded(err, "read", name)
+		return nil, Coded(err, "read", name)
 	}
 	return data, nil
 }
@@ -67,11 +67,11 @@ func (d *Dir) Get(ctx context.Context, name string) ([]byte, error) {
 // Open implements Store.
 func (d *Dir) Open(ctx context.Context, name string) (Object, error) {
 	if err := ready(ctx, name); err != nil {
-		return nil, coded(err, "open", name)
+		return nil, Coded(err, "open", name)
 	}
 	f, err := d.open(name)
 	if err != nil {
-		return nil, coded(err, "open", name)
+		return nil, Coded(err, "open", name)
 	}
 	return f, nil
 }
@@ -104,14 +104,14 @@ func (d *Dir) open(name string) (*object, error) {
 // Stat implements Store.
 func (d *Dir) Stat(ctx context.Context, name string) (Info, error) {
 	if err := ready(ctx, name); err != nil {
-		return Info{}, coded(err, "stat", name)
+		return Info{}, Coded(err, "stat", name)
 	}
 	info, err := os.Stat(d.path(name))
 	if err != nil {
-		return Info{}, coded(missing(err), "stat", name)
+		return Info{}, Coded(missing(err), "stat", name)
 	}
 	if !info.Mode().IsRegular() {
-		return Info{}, coded(notAFile(name, info), "stat", name)
+		return Info{}, Coded(notAFile(name, info), "stat", name)
 	}
 	return Info{Name: name, Size: info.Size(), ModTime: info.ModTime()}, nil
 }
@@ -133,7 +133,7 @@ func (d *Dir) Put(ctx context.Context, name string, data []byte) error {
 func (d *Dir) PutIfAbsent(ctx context.Context, name string, data []byte) error {
 	w, err := d.create(ctx, name)
 	if err != nil {
-		return coded(err, "create", name)
+		return Coded(err, "create", name)
 	}
 	// The temporary name goes in every case; the link keeps the content.
 	defer func() { _ = w.Abort() }()
@@ -141,19 +141,19 @@ func (d *Dir) PutIfAbsent(ctx context.Context, name string, data []byte) error {
 		return err
 	}
 	if err := w.flush(); err != nil {
-		return coded(err, "write", name)
+		return Coded(err, "write", name)
 	}
 	if err := os.Link(w.file.Name(), d.path(name)); err != nil {
-		return coded(err, "create", name)
+		return Coded(err, "create", name)
 	}
-	return coded(d.syncDir(filepath.Dir(d.path(name))), "create", name)
+	return Coded(d.syncDir(filepath.Dir(d.path(name))), "create", name)
 }
 
 // Create implements Store.
 func (d *Dir) Create(ctx context.Context, name string) (Writer, error) {
 	w, err := d.create(ctx, name)
 	if err != nil {
-		return nil, coded(err, "create", name)
+		return nil, Coded(err, "create", name)
 	}
 	return w, nil
 }
@@ -188,7 +188,7 @@ type writer struct {
 
 func (w *writer) Write(p []byte) (int, error) {
 	n, err := w.buf.Write(p)
-	return n, coded(err, "write", w.name)
+	return n, Coded(err, "write", w.name)
 }
 
 // flush brings the bytes to the disk, readable for those whom the umask lets.
@@ -208,17 +208,17 @@ func (w *writer) flush() error {
 // Commit makes the object visible and durable.
 func (w *writer) Commit() error {
 	if w.done {
-		return coded(fs.ErrClosed, "commit", w.name)
+		return Coded(fs.ErrClosed, "commit", w.name)
 	}
 	target := w.dir.path(w.name)
 	if err := w.flush(); err != nil {
-		return coded(errors.Join(err, w.Abort()), "write", w.name)
+		return Coded(errors.Join(err, w.Abort()), "write", w.name)
 	}
 	if err := os.Rename(w.file.Name(), target); err != nil {
-		return coded(errors.Join(err, w.Abort()), "commit", w.name)
+		return Coded(errors.Join(err, w.Abort()), "commit", w.name)
 	}
 	w.done = true
-	return coded(errors.Join(w.file.Close(), w.dir.syncDir(filepath.Dir(target))), "commit", w.name)
+	return Coded(errors.Join(w.file.Close(), w.dir.syncDir(filepath.Dir(target))), "commit", w.name)
 }
 
 // Abort removes what was written.
@@ -227,13 +227,13 @@ func (w *writer) Abort() error {
 		return nil
 	}
 	w.done = true
-	return coded(errors.Join(w.file.Close(), os.Remove(w.file.Name())), "abort", w.name)
+	return Coded(errors.Join(w.file.Close(), os.Remove(w.file.Name())), "abort", w.name)
 }
 
 // Delete implements Store.
 func (d *Dir) Delete(ctx context.Context, name string) error {
 	if err := ready(ctx, name); err != nil {
-		return coded(err, "delete", name)
+		return Coded(err, "delete", name)
 	}
 	p := d.path(name)
 	info, err := os.Lstat(p)
@@ -249,7 +249,7 @@ func (d *Dir) Delete(ctx context.Context, name string) error {
 	if err == nil {
 		err = d.syncDir(filepath.Dir(p))
 	}
-	return coded(err, "delete", name)
+	return Coded(err, "delete", name)
 }
 
 // mkdir makes a directory and its parents and brings their entries to the disk.
@@ -286,7 +286,7 @@ func ready(ctx context.Context, name string) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	return checkName(name)
+	return CheckName(name)
 }
 
 // notAFile: folders are no objects, so for the user of the store nothing is there.

@@ -13,5 +13,5 @@
 // object; a lock dies with the process that holds it.
 //
 // The package caches nothing, retries nothing, and knows nothing of what the
-// objects mean. Buckets (S3, Azure, GCS) are not here yet.
+// objects mean.
 package storage

@@ -18,8 +18,9 @@ var (
 	ErrInvalidName = errors.New("invalid object name")
 )
 
-// coded gives err the code of its kind; op and name say what was tried.
-func coded(err error, op, name string) error {
+// Coded gives err the code of its kind, such as STORAGE_NOT_FOUND for
+// ErrNotExist; op and name say what was tried. It is for drivers.
+func Coded(err error, op, name string) error {
 	if err == nil {
 		return nil
 	}

@@ -14,9 +14,9 @@ import (
 // are not followed (they could form loops); what is neither file nor folder is left out.
 func (d *Dir) List(ctx context.Context, prefix string, opt ListOptions) iter.Seq2[Info, error] {
 	return func(yield func(Info, error) bool) {
-		folder, err := checkPrefix(prefix)
+		folder, err := CheckPrefix(prefix)
 		if err != nil {
-			yield(Info{}, coded(err, "list", prefix))
+			yield(Info{}, Coded(err, "list", prefix))
 			return
 		}
 		d.walk(ctx, folder, opt, yield)
@@ -33,7 +33,7 @@ type entry struct {
 // walk lists one folder and reports whether to go on.
 func (d *Dir) walk(ctx context.Context, folder string, opt ListOptions, yield func(Info, error) bool) bool {
 	fail := func(err error) bool {
-		yield(Info{}, coded(err, "list", folder))
+		yield(Info{}, Coded(err, "list", folder))
 		return false
 	}
 	entries, err := d.entries(folder)

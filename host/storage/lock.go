@@ -23,7 +23,7 @@ func Lock(ctx context.Context, s Store, name string, wait bool) (unlock func() e
 		}
 		select {
 		case <-ctx.Done():
-			return nil, coded(errors.Join(ctx.Err(), err), "lock", name)
+			return nil, Coded(errors.Join(ctx.Err(), err), "lock", name)
 		case <-time.After(lockPoll):
 		}
 	}

@@ -8,8 +8,9 @@ import (
 // tempPrefix marks files in the making; names of objects must not use it.
 const tempPrefix = ".tmp-"
 
-// checkName refuses names that could leave the store or clash with files in the making.
-func checkName(name string) error {
+// CheckName refuses names that could leave a store or clash with files in the
+// making, with ErrInvalidName. It is for drivers.
+func CheckName(name string) error {
 	if name == "" || strings.HasPrefix(name, "/") || strings.ContainsRune(name, 0) {
 		return fmt.Errorf("%w: %q", ErrInvalidName, name)
 	}
@@ -21,11 +22,12 @@ func checkName(name string) error {
 	return nil
 }
 
-// checkPrefix normalises the folder of a List: "" or a name without trailing slash.
-func checkPrefix(prefix string) (string, error) {
+// CheckPrefix normalises the folder of a List: "" or a name without trailing
+// slash. It is for drivers.
+func CheckPrefix(prefix string) (string, error) {
 	prefix = strings.TrimSuffix(prefix, "/")
 	if prefix == "" {
 		return "", nil
 	}
-	return prefix, checkName(prefix)
+	return prefix, CheckName(prefix)
 }

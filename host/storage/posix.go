@@ -29,7 +29,7 @@ func missing(err error) error {
 // TryLock implements Locker with flock on a file of that name.
 func (d *Dir) TryLock(ctx context.Context, name string) (func() error, error) {
 	if err := ready(ctx, name); err != nil {
-		return nil, coded(err, "lock", name)
+		return nil, Coded(err, "lock", name)
 	}
 	p := d.path(name)
 	f, err := os.OpenFile(p, os.O_CREATE|os.O_RDWR, 0o666)
@@ -39,7 +39,7 @@ func (d *Dir) TryLock(ctx context.Context, name string) (func() error, error) {
 		}
 	}
 	if err != nil {
-		return nil, coded(err, "lock", name)
+		return nil, Coded(err, "lock", name)
 	}
 	for {
 		err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
@@ -52,7 +52,7 @@ func (d *Dir) TryLock(ctx context.Context, name string) (func() error, error) {
 		if errors.Is(err, syscall.EWOULDBLOCK) {
 			err = ErrLocked
 		}
-		return nil, coded(err, "lock", name)
+		return nil, Coded(err, "lock", name)
 	}
-	return func() error { return coded(f.Close(), "unlock", name) }, nil
+	return func() error { return Coded(f.Close(), "unlock", name) }, nil
 }

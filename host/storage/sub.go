@@ -29,8 +29,8 @@ type sub struct {
 
 // full checks the name before the prefix could make a bad one look good.
 func (s *sub) full(op, name string) (string, error) {
-	if err := checkName(name); err != nil {
-		return "", coded(err, op, name)
+	if err := CheckName(name); err != nil {
+		return "", Coded(err, op, name)
 	}
 	return s.prefix + name, nil
 }
@@ -95,9 +95,9 @@ func (s *sub) Delete(ctx context.Context, name string) error {
 
 func (s *sub) List(ctx context.Context, prefix string, opt ListOptions) iter.Seq2[Info, error] {
 	return func(yield func(Info, error) bool) {
-		folder, err := checkPrefix(prefix)
+		folder, err := CheckPrefix(prefix)
 		if err != nil {
-			yield(Info{}, coded(err, "list", prefix))
+			yield(Info{}, Coded(err, "list", prefix))
 			return
 		}
 		if opt.After != "" {
