@@ -32,11 +32,11 @@ func (r *revision) mapped() bool { return r.mode != "none" }
 // field ids, so that a table can come to the mode "name" only.
 func (r *revision) setMode(d *demand) error {
 	mode, ok := d.properties[mappingModeKey]
-	if !ok && slices.Contains(d.unset, mappingModeKey) {
-		mode, ok = "none", true
-	}
 	if !ok {
-		return nil
+		if !r.mapped() || !slices.Contains(d.unset, mappingModeKey) {
+			return nil
+		}
+		mode = "none"
 	}
 	mode = strings.ToLower(mode)
 	switch {

@@ -35,7 +35,7 @@ type demand struct {
 
 // revise gives the definition after the commit.
 func revise(base *Snapshot, d *demand) (*revision, error) {
-	if _, ok := d.properties[maxColumnIDKey]; ok {
+	if _, ok := d.properties[maxColumnIDKey]; ok || slices.Contains(d.unset, maxColumnIDKey) {
 		return nil, fault.New("DELTA_INVALID_PROPERTY", "property %s is kept by the table itself", maxColumnIDKey)
 	}
 	r := &revision{base: base, conf: map[string]string{}, mode: "none"}

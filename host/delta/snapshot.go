@@ -452,6 +452,9 @@ func (r *replay) finish() (*Snapshot, error) {
 		if s.mapping, err = mappingMode(s.protocol, s.metadata); err != nil {
 			return nil, err
 		}
+		if err := checkTypeChanges(s.protocol, schema); err != nil {
+			return nil, err
+		}
 		for _, p := range s.metadata.PartitionColumns {
 			if !slices.ContainsFunc(schema.fields, func(f *field) bool { return f.name == p }) {
 				return nil, fault.New("DELTA_INVALID_LOG", "partition column %q is not in the schema", p)

@@ -114,3 +114,48 @@ func (f *field) recordDifferences(old, next dataType, below []string) {
 		}
 	}
 }
+
+// checkTypeChanges refuses a table whose columns were changed in ways that we
+// cannot follow in its old files.
+func checkTypeChanges(p *Protocol, t *structType) (err error) {
+	if !p.has("typeWidening") && !p.has("typeWidening-preview") {
+		return nil
+	}
+	eachField(t, nil, func(f *field, path []string) {
+		raw, ok := f.meta[typeChangesKey]
+		if !ok || err != nil {
+			return
+		}
+		var history []typeChange
+		if json.Unmarshal(raw, &history) != nil {
+			err = invalidSchema("column %q has a history of types that is not readable", strings.Join(path, "."))
+			return
+		}
+		for _, step := range history {
+			if !step.known() {
+				err = unsupported("column %q was changed from %s to %s, which is no type widening", strings.Join(path, "."), step.FromType, step.ToType)
+				return
+			}
+		}
+	})
+	return err
+}
+
+// known tells whether files from before the change can be read. Lengths of
+// strings are no types of the log, but some writers note their change.
+func (c *typeChange) known() bool {
+	if isText(c.FromType) && isText(c.ToType) {
+		return true
+	}
+	from, err1 := parsePrimitive(c.FromType)
+	to, err2 := parsePrimitive(c.ToType)
+	if err1 != nil || err2 != nil {
+		return false
+	}
+	a, b := from.(*primitive).arrow, to.(*primitive).arrow
+	return arrow.TypeEqual(a, b) || canWiden(a, b, false)
+}
+
+func isText(name string) bool {
+	return name == "string" || strings.HasPrefix(name, "varchar(") || strings.HasPrefix(name, "char(")
+}

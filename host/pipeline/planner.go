@@ -80,7 +80,7 @@ func (pl *planner) plan(ctx context.Context, d *dataset) (*arrow.Schema, error) 
 	if snapshot == nil {
 		return out, nil
 	}
-	merged, _, err := delta.MergeSchema(snapshot.Schema(), out)
+	merged, _, err := snapshot.MergeSchema(out)
 	if err != nil {
 		return nil, located(err, "PLAN_FAILED", at)
 	}

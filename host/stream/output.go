@@ -97,7 +97,7 @@ func planOutput(snap *delta.Snapshot, columns *arrow.Schema, replace bool) (outp
 	if snap == nil || replace {
 		return outputSchema{rows: columns, table: columns}, nil
 	}
-	merged, added, err := delta.MergeSchema(snap.Schema(), columns)
+	merged, added, err := snap.MergeSchema(columns)
 	if err != nil {
 		return outputSchema{}, err
 	}
