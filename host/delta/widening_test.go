@@ -33,7 +33,7 @@ var widenings = []struct {
 	{arrow.PrimitiveTypes.Float32, arrow.PrimitiveTypes.Float64, []string{"3.14", "-0.5"}, []string{"3.140000104904175", "-0.5"}, "3.14", true},
 	{arrow.PrimitiveTypes.Int8, arrow.PrimitiveTypes.Float64, []string{"-128", "127"}, []string{"-128", "127"}, "0.1", false},
 	{arrow.PrimitiveTypes.Int16, arrow.PrimitiveTypes.Float64, []string{"-32768", "32767"}, []string{"-32768", "32767"}, "0.1", false},
-	{arrow.PrimitiveTypes.Int32, arrow.PrimitiveTypes.Float64, []string{"-2147483648", "2147483647"}, []string{"-2147483648", "2147483647"}, "0.1", false},
+	{arrow.PrimitiveTypes.Int32, arrow.PrimitiveTypes.Float64, []string{"-2147483648", "2147483647"}, []string{"-2.147483648E9", "2.147483647E9"}, "0.1", false},
 	{arrow.FixedWidthTypes.Date32, ntz, []string{`"0001-01-01"`, `"9999-12-31"`}, []string{"0001-01-01T00:00:00Z", "9999-12-31T00:00:00Z"}, `"2024-01-01 12:00:00.000001"`, true},
 	{decimal(5, 2), decimal(5, 2), []string{`"-999.99"`}, []string{"-999.99"}, `"1.00"`, true},
 	{decimal(5, 2), decimal(6, 3), []string{`"-999.99"`, `"0.01"`}, []string{"-999.990", "0.010"}, `"999.999"`, true},
@@ -94,7 +94,7 @@ func TestWidenedColumnsKeepTheirValues(t *testing.T) {
 					text = strings.TrimSuffix(v, "Z")
 				}
 				if n := len(slices.DeleteFunc(slices.Clone(got), func(r string) bool { return !strings.Contains(r, v) && !strings.Contains(r, text) })); n == 0 {
-					t.Errorf("no row with %s", v)
+					t.Errorf("no row with %s\n%s", v, strings.Join(got, "\n"))
 				}
 			}
 			// What a table of the new type from the start gives, this one must give, too.

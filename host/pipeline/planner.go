@@ -8,7 +8,6 @@ import (
 
 	"github.com/weir-data/weir/abi/coltype"
 	"github.com/weir-data/weir/host/catalog"
-	"github.com/weir-data/weir/host/delta"
 	"github.com/weir-data/weir/host/expect"
 	"github.com/weir-data/weir/host/fault"
 	"github.com/weir-data/weir/host/ingest"
