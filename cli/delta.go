@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -109,7 +110,8 @@ func withTable(c *cli.Context, use func(context.Context, *delta.Table, string) e
 		if err != nil {
 			return err
 		}
-		return use(c.Context, delta.Open(store), format)
+		engine := &tableEngine{}
+		return errors.Join(use(c.Context, delta.Open(store, engine.option()), format), engine.close())
 	}
 	if strings.ContainsRune(name, filepath.Separator) {
 		return wrongUsage(fault.New("DELTA_TABLE_NOT_FOUND", "there is no Delta table in %s", name).

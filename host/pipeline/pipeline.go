@@ -15,6 +15,7 @@ import (
 	"github.com/weir-data/weir/host/delta"
 	"github.com/weir-data/weir/host/fault"
 	"github.com/weir-data/weir/host/ingest"
+	"github.com/weir-data/weir/host/sql"
 	"github.com/weir-data/weir/host/storage"
 	"github.com/weir-data/weir/runtime/plugin"
 )
@@ -179,7 +180,7 @@ func (p *Pipeline) folder(parts ...string) storage.Store {
 
 // openTable gives the Delta table of a store.
 func (p *Pipeline) openTable(s storage.Store) *delta.Table {
-	return delta.Open(s, delta.WithAllocator(p.opts.Alloc), delta.WithClock(p.opts.Clock))
+	return delta.Open(s, delta.WithAllocator(p.opts.Alloc), delta.WithClock(p.opts.Clock), delta.WithEngine(sql.NewEvaluator(p.engine.get, p.opts.Clock)))
 }
 
 // tableOf gives a table of this pipeline. A private one lies where no other
