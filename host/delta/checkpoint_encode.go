@@ -65,7 +65,7 @@ type actionWriter struct {
 // encodeActions writes a file of actions: only add and remove for a sidecar.
 func (t *Table) encodeActions(ctx context.Context, s *Snapshot, out *countingWriter, filesOnly bool, fill func(*actionWriter) error) (err error) {
 	defer guard(&err, "DELTA_WRITE_FAILED", "the checkpoint")
-	w := &actionWriter{ctx: ctx, mem: t.mem, stats: s.checkpointStats()}
+	w := &actionWriter{ctx: ctx, mem: t.mem, stats: s.checkpointStats(t.mem)}
 	add := optional("add", structOf(append(slices.Clone(addFields), w.stats.fields()...)...))
 	columns := []arrow.Field{txnColumn, add, removeColumn, metadataColumn, protocolColumn, domainColumn, checkpointMetadataColumn, sidecarColumn}
 	switch {
@@ -90,7 +90,12 @@ func (w *actionWriter) rows(column string, n int, fill func(r *actionRow, i int)
 	if n == 0 {
 		return nil
 	}
-	b := array.NewBuilder(w.mem, w.schema.Field(w.schema.FieldIndices(column)[0]).Type).(*array.StructBuilder)
+	return w.built(column, w.schema.Field(w.schema.FieldIndices(column)[0]).Type, n, fill, func(arr arrow.Array, _, _ int) (arrow.Array, error) { return arr, nil })
+}
+
+// built is rows with the type that is filled, and with what is made of each array of it.
+func (w *actionWriter) built(column string, t arrow.DataType, n int, fill func(r *actionRow, i int), whole func(arr arrow.Array, from, to int) (arrow.Array, error)) error {
+	b := array.NewBuilder(w.mem, t).(*array.StructBuilder)
 	defer b.Release()
 	for from := 0; from < n; from += checkpointBatch {
 		if err := w.ctx.Err(); err != nil {
@@ -100,7 +105,11 @@ func (w *actionWriter) rows(column string, n int, fill func(r *actionRow, i int)
 		for i := from; i < to; i++ {
 			fill(newActionRow(b), i)
 		}
-		if err := w.write(column, b.NewArray()); err != nil {
+		arr, err := whole(b.NewArray(), from, to)
+		if err != nil {
+			return err
+		}
+		if err := w.write(column, arr); err != nil {
 			return err
 		}
 	}
@@ -157,7 +166,27 @@ func (s *Snapshot) sortedDomains() []DomainMetadata {
 }
 
 func (w *actionWriter) adds(files []*AddFile) error {
-	return w.rows("add", len(files), func(r *actionRow, i int) { r.add(files[i], w.stats) })
+	if len(files) == 0 {
+		return nil
+	}
+	fill := func(r *actionRow, i int) { r.add(files[i], w.stats.json) }
+	return w.built("add", structOf(addFields...), len(files), fill, func(arr arrow.Array, from, to int) (arrow.Array, error) {
+		if w.stats.parsed == nil {
+			return arr, nil
+		}
+		defer arr.Release()
+		parsed, err := w.stats.parsed.columns(files[from:to])
+		if err != nil {
+			return nil, err
+		}
+		columns := make([]arrow.Array, 0, len(addFields)+len(parsed))
+		for i := range addFields {
+			c := arr.(*array.Struct).Field(i)
+			c.Retain()
+			columns = append(columns, c)
+		}
+		return structArray(append(columns, parsed...), w.schema.Field(w.schema.FieldIndices("add")[0]).Type)
+	})
 }
 
 func (w *actionWriter) removes(files []*RemoveFile) error {
@@ -275,13 +304,13 @@ func (r *actionRow) deletionVector(dv *DeletionVector) {
 	d.long(&dv.Cardinality)
 }
 
-func (r *actionRow) add(f *AddFile, stats *checkpointStats) {
+func (r *actionRow) add(f *AddFile, stats bool) {
 	r.text(f.Path)
 	r.partitionValues(f.PartitionValues)
 	r.long(&f.Size)
 	r.long(&f.ModificationTime)
 	r.bool(false) // a checkpoint changes no data
-	if stats.json {
+	if stats {
 		r.text(f.Stats)
 	} else {
 		r.text("")
@@ -291,7 +320,6 @@ func (r *actionRow) add(f *AddFile, stats *checkpointStats) {
 	r.long(f.BaseRowID)
 	r.long(f.DefaultRowCommitVersion)
 	r.text(f.ClusteringProvider)
-	stats.append(r, f)
 }
 
 func (r *actionRow) remove(f *RemoveFile) {

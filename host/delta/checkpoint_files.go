@@ -5,6 +5,7 @@ import (
 	"slices"
 	"unsafe"
 
+	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/parquet/pqarrow"
 	"golang.org/x/sync/errgroup"
@@ -345,12 +346,10 @@ func (g *checkpointGroup) parsedStats(ctx context.Context, adds *logicalFiles[Ad
 		if err != nil {
 			return err
 		}
-		if s, ok := arr.(*array.Struct); ok && s.Len() == n && s.NumField() == 1 {
-			if parsed, ok := s.Field(0).(*array.Struct); ok {
-				for i := range n {
-					if at := find(row + int32(i)); at >= 0 && adds.files[at].Stats == "" && s.IsValid(i) && parsed.IsValid(i) {
-						adds.files[at].Stats = statsFromStruct(parsed, i)
-					}
+		if s, parsed := structField(arr, "stats_parsed"); parsed != nil && s.Len() == n {
+			for i := range n {
+				if at := find(row + int32(i)); at >= 0 && adds.files[at].Stats == "" && s.IsValid(i) && parsed.IsValid(i) {
+					adds.files[at].Stats = statsFromStruct(parsed, i)
 				}
 			}
 		}
@@ -358,4 +357,16 @@ func (g *checkpointGroup) parsedStats(ctx context.Context, adds *logicalFiles[Ad
 		row += int32(n)
 	}
 	return nil
+}
+
+// structField gives a struct and the struct that is its field of a name; nil where there is none.
+func structField(arr arrow.Array, name string) (s, f *array.Struct) {
+	s, ok := arr.(*array.Struct)
+	if !ok {
+		return nil, nil
+	}
+	if i, ok := s.DataType().(*arrow.StructType).FieldIdx(name); ok {
+		f, _ = s.Field(i).(*array.Struct)
+	}
+	return s, f
 }

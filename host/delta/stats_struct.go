@@ -12,11 +12,11 @@ import (
 // struct. Values of types that have no bounds are left out.
 func statsFromStruct(s *array.Struct, i int) string {
 	var b bytes.Buffer
-	writeStatsStruct(&b, s, i)
+	writeStatsStruct(&b, s, i, 0)
 	return b.String()
 }
 
-func writeStatsStruct(b *bytes.Buffer, s *array.Struct, i int) {
+func writeStatsStruct(b *bytes.Buffer, s *array.Struct, i, depth int) {
 	b.WriteByte('{')
 	first := true
 	for j, f := range s.DataType().(*arrow.StructType).Fields() {
@@ -31,7 +31,12 @@ func writeStatsStruct(b *bytes.Buffer, s *array.Struct, i int) {
 		writeString(b, f.Name)
 		b.WriteByte(':')
 		if inner, ok := child.(*array.Struct); ok {
-			writeStatsStruct(b, inner, i)
+			from := b.Len()
+			writeStatsStruct(b, inner, i, depth+1)
+			if depth > 0 && b.Len() == from+len("{}") {
+				b.Truncate(mark) // a column of structs without any value
+				continue
+			}
 		} else if v := statJSON(child, i); v != "" {
 			b.WriteString(v)
 		} else {
