@@ -336,6 +336,9 @@ func replayRace(f *fixture, ops map[string]*raceOp, serializable bool) {
 			t.Fatalf("version %d (%s) has %v, want %v", e.Version, op.kind, rows, want)
 		}
 	}
+	if len(found)*3 < len(ops) {
+		t.Errorf("only %d of %d commits landed", len(found), len(ops))
+	}
 	for _, op := range ops {
 		if _, ok := found[op.name]; !ok && op.version >= 0 {
 			t.Errorf("%s %s is lost: it was to be version %d", op.kind, op.name, op.version)
@@ -352,6 +355,6 @@ func replayRace(f *fixture, ops map[string]*raceOp, serializable bool) {
 		for name := range found {
 			kinds[ops[name].kind]++
 		}
-		t.Logf("%d of %d commits landed: %v", len(found), len(ops), kinds)
+		t.Logf("%d of %d commits landed: %v; %d files with ids", len(found), len(ops), kinds, len(ids))
 	}
 }
