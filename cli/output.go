@@ -98,3 +98,11 @@ func printable(s string) string {
 	}
 	return b.String()
 }
+
+// counted writes a number of things: 1 file, 2 files.
+func counted[N int | int64](n N, thing string) string {
+	if n != 1 {
+		thing += "s"
+	}
+	return fmt.Sprintf("%d %s", n, thing)
+}

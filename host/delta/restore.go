@@ -22,8 +22,8 @@ type RestoreOptions struct {
 	// Version is the version to restore; with Time it is the one that was current then.
 	Version int64
 	Time    time.Time
-	// UserMetadata is kept in the commit.
-	UserMetadata string
+	// EngineInfo and UserMetadata are kept in the commit.
+	EngineInfo, UserMetadata string
 }
 
 // RestoreResult tells what Restore did.
@@ -52,7 +52,7 @@ func (t *Table) Restore(ctx context.Context, opt RestoreOptions) (RestoreResult,
 	}
 	res := RestoreResult{Restored: old.version}
 	commit := Commit{
-		Read: now, Operation: "RESTORE", Parameters: opt.parameters(), UserMetadata: opt.UserMetadata,
+		Read: now, Operation: "RESTORE", Parameters: opt.parameters(), EngineInfo: opt.EngineInfo, UserMetadata: opt.UserMetadata,
 		Reads: Reads{Table: true}, exact: true,
 	}
 	commit.Add, commit.Remove = restoreFiles(now, old)
