@@ -31,11 +31,23 @@ func open(t testing.TB, url string) *cloud.Store {
 	return s
 }
 
+// services are the stores that tests run on.
+var services = []struct {
+	name, url string
+	start     func(testing.TB) *cloudtest.Server
+}{
+	{"s3", "s3://lake/", cloudtest.S3},
+	{"azure", "azblob://lake/", cloudtest.Azure},
+	{"gcs", "gs://lake/", cloudtest.GCS},
+}
+
 func TestEveryStoreKeepsTheRules(t *testing.T) {
-	t.Run("s3", func(t *testing.T) {
-		storagetest.Run(t, func(t *testing.T) storage.Store {
-			cloudtest.S3(t)
-			return open(t, "s3://lake/some/folder")
+	for _, v := range services {
+		t.Run(v.name, func(t *testing.T) {
+			storagetest.Run(t, func(t *testing.T) storage.Store {
+				v.start(t)
+				return open(t, v.url+"some/folder")
+			})
 		})
-	})
+	}
 }

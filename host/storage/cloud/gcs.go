@@ -3,6 +3,7 @@ package cloud
 import (
 	"context"
 	"errors"
+	"io"
 	"net/http"
 	"os"
 
@@ -51,9 +52,16 @@ func (gcsService) open(ctx context.Context, l location, client *http.Client) (*b
 	var c *storage.Client
 	if b.As(&c) {
 		// Without a bound it would go on forever.
-		c.SetRetry(storage.WithMaxAttempts(attempts), storage.WithBackoff(gax.Backoff{Initial: 2 * firstPause, Max: lastPause, Multiplier: 2}))
+		c.SetRetry(storage.WithErrorFunc(gcsPasses), storage.WithMaxAttempts(attempts), storage.WithBackoff(gax.Backoff{Initial: 2 * firstPause, Max: lastPause, Multiplier: 2}))
 	}
 	return b, nil
+}
+
+// gcsPasses adds to what the client tries again a connection that ended without
+// an answer, and leaves out what the service does not know how to do.
+func gcsPasses(err error) bool {
+	status, _ := gcsService{}.status(err)
+	return status != http.StatusNotImplemented && (storage.ShouldRetry(err) || errors.Is(err, io.EOF))
 }
 
 func (gcsService) name(o *blob.ListObject) string {

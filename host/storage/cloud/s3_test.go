@@ -1,133 +1,16 @@
 package cloud_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
-	"strings"
-	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/weir-data/weir/host/fault"
 	"github.com/weir-data/weir/host/storage"
 	"github.com/weir-data/weir/host/storage/cloud/cloudtest"
 )
-
-// first makes the first n requests that fit fail.
-func first(n int64, fits func(r *http.Request) bool, f cloudtest.Fault) func(r *http.Request) *cloudtest.Fault {
-	var seen atomic.Int64
-	return func(r *http.Request) *cloudtest.Fault {
-		if fits(r) && seen.Add(1) <= n {
-			return &f
-		}
-		return nil
-	}
-}
-
-func conditional(r *http.Request) bool {
-	return r.Method == http.MethodPut && r.Header.Get("If-None-Match") == "*" && !strings.Contains(r.URL.Path, "_weir_probe")
-}
-
-// A put whose answer is lost is made again by the client, which then finds its own object.
-func TestAPutWhoseAnswerWasLostIsWon(t *testing.T) {
-	for name, f := range map[string]cloudtest.Fault{
-		"connection cut":             {Done: true},
-		"500 after it was made":      {Status: 500, Code: "InternalError", Done: true},
-		"503 before":                 {Status: 503, Code: "SlowDown"},
-		"another write is under way": {Status: 409, Code: "ConditionalRequestConflict"},
-		"409 after it was made":      {Status: 409, Code: "OperationAborted", Done: true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			fake := cloudtest.S3(t)
-			s := open(t, "s3://lake/t")
-			fake.OnRequest(first(1, conditional, f))
-			if err := s.PutIfAbsent(ctx, "x", []byte("ours")); err != nil {
-				t.Errorf("%v", err)
-			}
-			if err := s.PutIfAbsent(ctx, "x", []byte("ours")); !errors.Is(err, storage.ErrExist) {
-				t.Errorf("the next writer: %v", err)
-			}
-			if data, _ := fake.Object("t/x"); string(data) != "ours" {
-				t.Errorf("%q", data)
-			}
-		})
-	}
-}
-
-// When a rival's object lies there, a lost answer does not make it ours.
-func TestARivalsObjectIsNotOurs(t *testing.T) {
-	fake := cloudtest.S3(t)
-	s := open(t, "s3://lake/t")
-	if err := s.Probe(ctx); err != nil {
-		t.Fatal(err)
-	}
-	var once atomic.Bool
-	fake.OnRequest(func(r *http.Request) *cloudtest.Fault {
-		if conditional(r) && once.CompareAndSwap(false, true) {
-			fake.Put("t/x", []byte("ours"))
-			return &cloudtest.Fault{Status: 500, Code: "InternalError"}
-		}
-		return nil
-	})
-	if err := s.PutIfAbsent(ctx, "x", []byte("ours")); !errors.Is(err, storage.ErrExist) {
-		t.Errorf("%v", err)
-	}
-}
-
-func TestAStoreThatIgnoresConditionsIsRefused(t *testing.T) {
-	for name, prepare := range map[string]func(*cloudtest.Server){
-		"writes over": (*cloudtest.Server).IgnoreConditions,
-		"does not know them": func(s *cloudtest.Server) {
-			s.OnRequest(func(r *http.Request) *cloudtest.Fault {
-				if r.Header.Get("If-None-Match") != "" {
-					return &cloudtest.Fault{Status: 501, Code: "NotImplemented"}
-				}
-				return nil
-			})
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			fake := cloudtest.S3(t)
-			prepare(fake)
-			s := open(t, "s3://lake/t")
-			err := s.PutIfAbsent(ctx, "x", []byte("1"))
-			if fault.CodeOf(err) != "STORE_WITHOUT_CONDITIONAL_PUT" || !strings.Contains(err.Error(), "s3://lake/t") {
-				t.Errorf("%v", err)
-			}
-			if names := fake.Names(); len(names) > 0 {
-				t.Errorf("left %v", names)
-			}
-			// What needs no condition works.
-			if err := s.Put(ctx, "x", []byte("1")); err != nil {
-				t.Error(err)
-			}
-			if err := s.Probe(ctx); fault.CodeOf(err) != "STORE_WITHOUT_CONDITIONAL_PUT" {
-				t.Errorf("asked again: %v", err)
-			}
-		})
-	}
-}
-
-func TestTheProbeIsMadeOnceAndLeavesNothing(t *testing.T) {
-	fake := cloudtest.S3(t)
-	s := open(t, "s3://lake/t")
-	if err := errors.Join(s.Probe(ctx), s.PutIfAbsent(ctx, "a", nil), s.PutIfAbsent(ctx, "b", nil)); err != nil {
-		t.Fatal(err)
-	}
-	puts := 0
-	for _, call := range fake.Calls() {
-		if strings.HasPrefix(call, "PUT") {
-			puts++
-		}
-	}
-	if names := fmt.Sprint(fake.Names()); puts != 4 || names != "[t/a t/b]" {
-		t.Errorf("%d puts, %s", puts, names)
-	}
-}
 
 func TestFailuresThatPassAreTriedAgain(t *testing.T) {
 	for name, f := range map[string]cloudtest.Fault{
@@ -192,72 +75,6 @@ func TestFailuresThatStayAreNamed(t *testing.T) {
 		if n := len(fake.Calls()); n != 4 {
 			t.Errorf("%d: %d requests for 4 calls", status, n)
 		}
-	}
-}
-
-// cutBody sends less than it announced.
-func cutBody(fake *cloudtest.Server, times int64) {
-	var seen atomic.Int64
-	fake.OnRequest(func(r *http.Request) *cloudtest.Fault {
-		if r.Method == http.MethodGet && r.Header.Get("Range") != "" && seen.Add(1) <= times {
-			return &cloudtest.Fault{Torn: true}
-		}
-		return nil
-	})
-}
-
-func TestReadsThatBreakOffGoOn(t *testing.T) {
-	fake := cloudtest.S3(t)
-	s := open(t, "s3://lake/t")
-	data := bytes.Repeat([]byte("0123456789"), 300_000)
-	if err := s.Put(ctx, "x", data); err != nil {
-		t.Fatal(err)
-	}
-	cutBody(fake, 2)
-	o, err := s.Open(ctx, "x")
-	if err != nil {
-		t.Fatal(err)
-	}
-	cutBody(fake, 2)
-	p := make([]byte, 1<<20)
-	if n, err := o.ReadAt(p, 1_000_000); n != len(p) || err != nil || !bytes.Equal(p, data[1_000_000:1_000_000+len(p)]) {
-		t.Errorf("%d, %v", n, err)
-	}
-	cutBody(fake, 2)
-	if all, err := io.ReadAll(o); err != nil || !bytes.Equal(all, data) {
-		t.Errorf("%d bytes, %v", len(all), err)
-	}
-	if err := o.Close(); err != nil {
-		t.Error(err)
-	}
-	cutBody(fake, 1000)
-	short, cancel := context.WithTimeout(ctx, 300*time.Millisecond)
-	defer cancel()
-	if _, err := s.Open(short, "x"); err == nil {
-		t.Error("a read that always breaks off is no error")
-	}
-}
-
-func TestAnObjectThatWasReplacedIsNotMixed(t *testing.T) {
-	fake := cloudtest.S3(t)
-	s := open(t, "s3://lake/t")
-	if err := s.Put(ctx, "x", bytes.Repeat([]byte("a"), 2<<20)); err != nil {
-		t.Fatal(err)
-	}
-	o, err := s.Open(ctx, "x")
-	if err != nil {
-		t.Fatal(err)
-	}
-	fake.Put("t/x", bytes.Repeat([]byte("b"), 2<<20))
-	p := make([]byte, 10)
-	if _, err := o.ReadAt(p, 1<<20); err == nil || !strings.Contains(err.Error(), "replaced") {
-		t.Errorf("%q, %v", p, err)
-	}
-	if all, err := io.ReadAll(o); err == nil || bytes.Contains(all, []byte("b")) {
-		t.Errorf("%d bytes, %v", len(all), err)
-	}
-	if err := o.Close(); err != nil {
-		t.Error(err)
 	}
 }
 

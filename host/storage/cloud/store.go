@@ -116,7 +116,7 @@ func (s *Store) Put(ctx context.Context, name string, data []byte) error {
 // upload makes one attempt to write a whole object.
 func (s *Store) upload(ctx context.Context, key string, data []byte, opts *blob.WriterOptions) error {
 	opts.ContentType = contentType
-	opts.BufferSize = max(len(data)+1, partSize) // one request, whatever the size
+	opts.BufferSize = len(data) + 1 // one request, whatever the size, and no larger buffer
 	opts.MaxConcurrency = 1
 	return s.bucket.Upload(ctx, key, bytes.NewReader(data), opts)
 }
