@@ -149,10 +149,13 @@ func (w *actionWriter) smallActions(s *Snapshot) error {
 	)
 }
 
+// sortedTxns gives the transactions that a checkpoint holds.
 func (s *Snapshot) sortedTxns() []Txn {
 	out := make([]Txn, 0, len(s.txns))
 	for _, app := range slices.Sorted(maps.Keys(s.txns)) {
-		out = append(out, s.txns[app])
+		if txn := s.txns[app]; !s.expired(txn) {
+			out = append(out, txn)
+		}
 	}
 	return out
 }

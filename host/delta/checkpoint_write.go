@@ -102,7 +102,7 @@ func (t *Table) writeClassicCheckpoint(ctx context.Context, s *Snapshot) (*check
 		return nil, err
 	}
 	return &checkpointHint{
-		Version: s.version, Size: int64(2 + len(s.txns) + len(s.domains) + len(state.removes) + len(state.adds)), SizeInBytes: size, NumOfAddFiles: int64(len(state.adds)),
+		Version: s.version, Size: int64(2 + len(s.sortedTxns()) + len(s.domains) + len(state.removes) + len(state.adds)), SizeInBytes: size, NumOfAddFiles: int64(len(state.adds)),
 	}, nil
 }
 

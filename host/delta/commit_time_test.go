@@ -66,3 +66,30 @@ func TestEnablingCommitTimestampsOnATableThatIsThere(t *testing.T) {
 		t.Errorf("%v", conf)
 	}
 }
+
+// A table that forgets transactions does so by the time they were made, with its checkpoints.
+func TestOldTransactionsAreForgottenWhereTheTableSaysSo(t *testing.T) {
+	f := newFixture(t)
+	now := time.UnixMilli(5_000_000_000_000).UTC()
+	f.clock(&now)
+	txn := func(app string) *Txn { return &Txn{AppID: app, Version: 1} }
+	has := func(app string, want bool) {
+		t.Helper()
+		if err := f.table.writeCheckpoint(background, f.snapshot()); err != nil {
+			t.Fatal(err)
+		}
+		f.clock(&now) // from the checkpoint
+		if _, ok := f.snapshot().Txn(app); ok != want {
+			t.Errorf("%s is there: %t", app, ok)
+		}
+	}
+	f.commit(Commit{Schema: plain, Txn: txn("old")})
+	now = now.Add(2 * time.Hour)
+	f.commit(Commit{Read: f.snapshot(), Txn: txn("new")})
+	has("old", true)
+	f.commit(Commit{Read: f.snapshot(), Properties: map[string]string{"delta.setTransactionRetentionDuration": "interval 1 hour"}})
+	has("old", false)
+	has("new", true)
+	now = now.Add(2 * time.Hour)
+	has("new", false)
+}

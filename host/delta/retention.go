@@ -26,6 +26,14 @@ func (s *Snapshot) tombstoneRetention() time.Duration {
 	return defaultTombstoneRetention
 }
 
+// expired tells whether a table with delta.setTransactionRetentionDuration need
+// not keep a transaction any longer. It then drops out with the next checkpoint:
+// who sets the property gives up that a batch is taken once after such a pause.
+func (s *Snapshot) expired(txn Txn) bool {
+	keep, ok := parseInterval(s.metadata.Configuration["delta.setTransactionRetentionDuration"])
+	return ok && txn.LastUpdated != nil && *txn.LastUpdated < s.table.now().Add(-keep).UnixMilli()
+}
+
 // parseInterval reads "interval 1 week", "interval 2 days 3 hours".
 func parseInterval(s string) (time.Duration, bool) {
 	words := strings.Fields(strings.ToLower(s))
