@@ -1,7 +1,6 @@
 package delta
 
 import (
-	"fmt"
 	"math"
 	"math/big"
 	"strconv"
@@ -102,7 +101,8 @@ func partitionDir(columns []string, values map[string]*string) string {
 		if p := values[c]; p != nil {
 			v = hiveEscape(*p)
 		}
-		fmt.Fprintf(&b, "%s=%s/", hiveEscape(c), v)
+		b.WriteString(shortElement(hiveEscape(c) + "=" + v))
+		b.WriteByte('/')
 	}
 	return b.String()
 }

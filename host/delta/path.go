@@ -1,6 +1,8 @@
 package delta
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"net/url"
 	"strconv"
 	"strings"
@@ -77,19 +79,45 @@ func uriPath(name string) string {
 	})
 }
 
-// hiveEscape escapes a column name or value for a partition directory.
+// hiveEscape escapes a column name or value for a partition directory, as Hive
+// does, and what is not ASCII, too: a directory may have any name, and other
+// engines do not agree on how such a path stands in the log. Spark writes it raw
+// and its VACUUM deletes live files of escaped ones; delta-rs writes it escaped
+// and its DELETE does not find raw ones.
 func hiveEscape(s string) string {
 	return escapeBytes(s, func(c byte) bool {
-		return c < ' ' || c == 0x7F || strings.IndexByte("\"#%'*/:=?\\{[]^", c) >= 0
+		return c < ' ' || c >= 0x7F || strings.IndexByte("\"#%'*/:=?\\{[]^", c) >= 0
 	})
+}
+
+// asciiName escapes what is not ASCII for a file name, for the same reason.
+func asciiName(s string) string {
+	return escapeBytes(s, func(c byte) bool { return c >= 0x7F })
+}
+
+// maxPathElement is the longest directory of a partition; file systems take 255 bytes.
+const maxPathElement = 200
+
+// shortElement keeps an element of a path that fits, and cuts one that does
+// not, with the hash of the whole in place of its end.
+func shortElement(s string) string {
+	if len(s) <= maxPathElement {
+		return s
+	}
+	sum := sha256.Sum256([]byte(s))
+	head := s[:maxPathElement-2*16-1]
+	if i := strings.LastIndexByte(head, '%'); i >= len(head)-2 {
+		head = head[:i] // an escape in two
+	}
+	return head + "-" + hex.EncodeToString(sum[:16])
 }
 
 func escapeBytes(s string, special func(byte) bool) string {
 	var b strings.Builder
 	for i := range len(s) {
 		if c := s[i]; special(c) {
-			const hex = "0123456789ABCDEF"
-			b.Write([]byte{'%', hex[c>>4], hex[c&15]})
+			const digits = "0123456789ABCDEF"
+			b.Write([]byte{'%', digits[c>>4], digits[c&15]})
 		} else {
 			b.WriteByte(c)
 		}

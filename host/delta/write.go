@@ -361,7 +361,7 @@ func (w *FileWriter) writeTo(ctx context.Context, dir string, values map[string]
 		if w.opt.folder != "" {
 			kind = "cdc"
 		}
-		name := fmt.Sprintf("%s%s%s-00000-%s-c%03d.%s.parquet", w.opt.folder, dir, kind, w.opt.Name, w.parts[dir], w.codec.name)
+		name := fmt.Sprintf("%s%s%s-00000-%s-c%03d.%s.parquet", w.opt.folder, dir, kind, asciiName(w.opt.Name), w.parts[dir], w.codec.name)
 		var err error
 		if p, err = w.newPartFile(ctx, name, values, cols); err != nil {
 			return err

@@ -41,10 +41,10 @@ def canonical(v, t, no_null_lists=False):
         return int(v)
     if pa.types.is_boolean(t):
         return bool(v)
-    if pa.types.is_binary(t) or pa.types.is_large_binary(t):
+    if pa.types.is_binary(t) or pa.types.is_large_binary(t) or pa.types.is_binary_view(t):
         return v if isinstance(v, str) else base64.b64encode(v).decode()
     if pa.types.is_map(t):
-        pairs = v.items() if isinstance(v, dict) else v
+        pairs = v.items() if isinstance(v, dict) else [(p["key"], p["value"]) if isinstance(p, dict) else p for p in v]
         return sorted((k, canonical(x, t.item_type, no_null_lists)) for k, x in pairs)
     if pa.types.is_struct(t):
         return {f.name: canonical(v.get(f.name), f.type, no_null_lists) for f in t}
@@ -99,4 +99,5 @@ def main():
     sys.exit(1 if bad else 0)
 
 
-main()
+if __name__ == "__main__":
+    main()
