@@ -342,7 +342,7 @@ func (m *dmlModel) compareIDs(what string) {
 // plain model has, with and without deletion vectors, feed, partitions, row
 // tracking and column mapping.
 func TestChangesOfRowsFollowTheModel(t *testing.T) {
-	seeds := 2
+	seeds := 1
 	if n, err := strconv.Atoi(os.Getenv("DELTA_DML_SEEDS")); err == nil {
 		seeds = n
 	}

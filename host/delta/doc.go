@@ -20,8 +20,11 @@
 //   - What cannot be read right is refused by name (DELTA_UNSUPPORTED_FEATURE
 //     and others), and no bytes from outside make the package panic.
 //
-// It does not delete or update single rows, write deletion vectors or change
-// data, compact, vacuum or clean up the log, write tables with column mapping,
-// row tracking or type widening, nor read variant columns. ScanOptions.Where leaves
-// out files by partition values and statistics.
+// Commit.Delete takes single rows out by deletion vectors; commits that touch
+// other rows of the same file follow each other. Row ids, in-commit timestamps
+// and metadata domains follow from what the table has enabled.
+//
+// It does not write tables with identity columns or Iceberg compatibility, nor
+// those whose commits a catalog decides, and it neither filters rows (see
+// ScanOptions.Where) nor evaluates SQL but through an Engine.
 package delta

@@ -25,6 +25,12 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
+	if spec := os.Getenv(crashKill); spec != "" {
+		if err := runKilled(spec); err != nil {
+			fmt.Println(err)
+		}
+		os.Exit(1) // it should be dead
+	}
 	goleak.VerifyTestMain(m)
 }
 

@@ -68,7 +68,7 @@ func (x *transaction) trackRows(ctx context.Context, a *attempt, p *Protocol, m 
 	if err != nil {
 		return err
 	}
-	if state == trackingEnabled && a.base != nil {
+	if state == trackingEnabled && a.base != nil && rowTracking(a.base.protocol, a.base.metadata) != trackingEnabled {
 		if err := a.readdUntracked(); err != nil {
 			return err
 		}
@@ -81,7 +81,7 @@ func (x *transaction) trackRows(ctx context.Context, a *attempt, p *Protocol, m 
 			return err
 		}
 		if f.BaseRowID == nil {
-			if next > math.MaxInt64-n {
+			if next < 0 || next > math.MaxInt64-n {
 				return fault.New("DELTA_COMMIT_FAILED", "the table has no row ids left")
 			}
 			first := next

@@ -56,6 +56,7 @@ func TestEvilModules(t *testing.T) {
 		parts []string
 	}{
 		"five thousand nested loops":     {edit(more(1, asmFunc{body: cat(repeat(5000, loopHead), repeat(5000, end))})), CodeLimit, []string{"nesting = "}},
+		"a hundred nested loops":         {edit(more(1, asmFunc{body: cat(repeat(100, loopHead), repeat(100, end))})), CodeLimit, []string{"loop_nesting = 64"}},
 		"a body of 4 MiB":                {edit(more(1, asmFunc{body: repeat(4<<20, nop)})), CodeLimit, []string{"body_bytes = "}},
 		"code of 48 MiB":                 {edit(more(48*2+1, asmFunc{body: repeat(1<<19, nop)})), CodeLimit, []string{"code_bytes = "}},
 		"a br_table of 100,000":          {edit(more(1, asmFunc{body: brTable(100_000)})), CodeLimit, []string{"branch_table = "}},
