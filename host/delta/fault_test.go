@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"os"
 	"path/filepath"
 	"strings"
@@ -236,4 +237,63 @@ func TestAnEndedContextEndsAScan(t *testing.T) {
 	if r.Next() || !errors.Is(r.Err(), context.Canceled) {
 		t.Errorf("%v", r.Err())
 	}
+}
+
+// halfSeen is a store whose listings miss some names, as the reading of a
+// directory into which others write may.
+type halfSeen struct {
+	storage.Store
+	missed map[string]bool
+}
+
+func (s halfSeen) List(ctx context.Context, prefix string, opt storage.ListOptions) iter.Seq2[storage.Info, error] {
+	return func(yield func(storage.Info, error) bool) {
+		for info, err := range s.Store.List(ctx, prefix, opt) {
+			if !s.missed[info.Name] && !yield(info, err) {
+				return
+			}
+		}
+	}
+}
+
+func TestAListingThatMissesACommitIsNoGap(t *testing.T) {
+	f := newFixture(t)
+	s := f.create()
+	for i := range 14 {
+		f.commit(Commit{Read: s, Add: f.files(s, fmt.Sprint("n", i))})
+	}
+	for _, missed := range [][]int64{{3}, {11}, {11, 12}, {2, 5, 13}, {1, 2, 3, 4, 5, 6, 7, 8, 9}} {
+		store := halfSeen{f.store, map[string]bool{}}
+		for _, v := range missed {
+			store.missed[commitName(v)] = true
+		}
+		rows, err := scanRows(background, mustSnapshot(t, Open(store)), ScanOptions{}, nil)
+		if err != nil || len(rows) != 14 {
+			t.Errorf("without %v: %d rows, %v", missed, len(rows), err)
+		}
+		history, err := Open(store).History(background, 0)
+		if err != nil || len(history) != 15 {
+			t.Errorf("without %v: %d versions, %v", missed, len(history), err)
+		}
+		at, err := Open(store).SnapshotAt(background, 4)
+		if err != nil || at.Version() != 4 {
+			t.Errorf("without %v: %v", missed, err)
+		}
+	}
+	// What is gone is a gap.
+	if err := f.store.Delete(background, commitName(12)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.reopen().Snapshot(background); fault.CodeOf(err) != "DELTA_LOG_GAP" {
+		t.Errorf("%v", err)
+	}
+}
+
+func mustSnapshot(t *testing.T, table *Table) *Snapshot {
+	t.Helper()
+	s, err := table.Snapshot(background)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
 }

@@ -2,6 +2,7 @@ package delta
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -62,6 +63,9 @@ func (t *Table) listFrom(ctx context.Context, opt storage.ListOptions) (*segment
 			seg.take(version, info, base[20:], parts)
 		}
 	}
+	if err := t.fillGaps(ctx, seg); err != nil {
+		return nil, err
+	}
 	for _, p := range parts {
 		if !slices.Contains(p.names, "") {
 			seg.checkpoints = append(seg.checkpoints, *p)
@@ -77,6 +81,35 @@ func (t *Table) listFrom(ctx context.Context, opt storage.ListOptions) (*segment
 		return strings.Compare(a.names[0], b.names[0])
 	})
 	return seg, nil
+}
+
+// gapLimit bounds how many missing commits a listing asks for one by one: more are not a race.
+const gapLimit = 1000
+
+// fillGaps looks for commits that a listing lacks between others. Reading a
+// directory is no instant: it may show a file that came later and miss one that
+// came before.
+func (t *Table) fillGaps(ctx context.Context, seg *segment) error {
+	if n := len(seg.commits); n == 0 || seg.commits[n-1]-seg.commits[0] == int64(n-1) {
+		return nil
+	}
+	asked := 0
+	for i := 1; i < len(seg.commits); i++ {
+		for want := seg.commits[i-1] + 1; want < seg.commits[i] && asked < gapLimit; want++ {
+			asked++
+			info, err := t.store.Stat(ctx, commitName(want))
+			if errors.Is(err, storage.ErrNotExist) {
+				continue
+			}
+			if err != nil {
+				return err
+			}
+			seg.commits = slices.Insert(seg.commits, i, want)
+			seg.times = slices.Insert(seg.times, i, info.ModTime.UnixMilli())
+			i++
+		}
+	}
+	return nil
 }
 
 // versionOf reads the 20 digits that a name of the log starts with.
