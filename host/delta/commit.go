@@ -164,7 +164,7 @@ type transaction struct {
 	removed      map[string]bool      // keys of the files that are removed as a whole
 	deletes      map[string]*deletion // by canonical path
 	vectors      *writtenVectors
-	counted      map[string]int64 // rows of files whose statistics do not tell, by path
+	counted      map[string]int64 // rows of files as their footers tell, by path
 }
 
 func (t *Table) begin(c *Commit) (*transaction, error) {

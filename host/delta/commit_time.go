@@ -2,6 +2,12 @@ package delta
 
 import "maps"
 
+// The properties that say since when a table has in-commit timestamps.
+const (
+	enablementVersionKey = "delta.inCommitTimestampEnablementVersion"
+	enablementTimeKey    = "delta.inCommitTimestampEnablementTimestamp"
+)
+
 // planTimestamp gives the commit its in-commit timestamp when the table has
 // them. It is later than that of the version before. The commit that enables
 // them on a table with older versions says so in two properties, for those who
@@ -17,8 +23,8 @@ func planTimestamp(a *attempt, p *Protocol, m *Metadata) {
 			at = max(at, base.modified.UnixMilli()+1)
 			enabled := *m
 			enabled.Configuration = maps.Clone(m.Configuration)
-			enabled.Configuration["delta.inCommitTimestampEnablementVersion"] = itoa(a.version)
-			enabled.Configuration["delta.inCommitTimestampEnablementTimestamp"] = itoa(at)
+			enabled.Configuration[enablementVersionKey] = itoa(a.version)
+			enabled.Configuration[enablementTimeKey] = itoa(at)
 			a.actions.metadata = &enabled
 		}
 	}

@@ -25,6 +25,9 @@ func (x *transaction) follow(ctx context.Context, to int64) error {
 		}
 		x.seen = e.Version
 	}
+	if x.seen < to {
+		return fault.New("DELTA_LOG_GAP", "version %d, on which the commit is to land, is gone from the log", x.seen+1).Retryable()
+	}
 	return nil
 }
 

@@ -51,8 +51,8 @@ func (x *transaction) resolveDeletes() error {
 		if f.Rows.Len() == 0 {
 			continue
 		}
-		if c.Read == nil || c.ReplaceAll {
-			return fault.New("DELTA_COMMIT_FAILED", "rows of file %s cannot be deleted by a commit that replaces the whole table", f.File.Path)
+		if c.Read == nil || c.ReplaceAll || c.Rearranges {
+			return fault.New("DELTA_COMMIT_FAILED", "rows of file %s cannot be deleted by a commit that replaces the whole table or only moves rows", f.File.Path)
 		}
 		key, err := fileKey(f.File.Path, f.File.DeletionVector)
 		if err != nil {
@@ -88,6 +88,13 @@ func (x *transaction) planDeletes(ctx context.Context, a *attempt, m *Metadata) 
 			return err
 		}
 		all := before.Union(d.rows)
+		if all.Len() >= physical || all.Last() >= physical {
+			// Statistics may be wrong, and a file with a live row must not go.
+			if physical, err = x.table.footerRows(ctx, &d.file); err != nil {
+				return err
+			}
+			x.counted[d.file.Path] = physical
+		}
 		if last := all.Last(); last >= physical {
 			return fault.New("DELTA_COMMIT_FAILED", "row %d of file %s cannot be deleted: it has %d", last, d.file.Path, physical)
 		}
@@ -177,10 +184,10 @@ func (x *transaction) discardVectors(ctx context.Context) {
 
 // physicalRows counts the rows of a file, deleted ones included.
 func (x *transaction) physicalRows(ctx context.Context, f *AddFile) (int64, error) {
-	if n, ok := f.NumRecords(); ok {
+	if n, ok := x.counted[f.Path]; ok {
 		return n, nil
 	}
-	if n, ok := x.counted[f.Path]; ok {
+	if n, ok := f.NumRecords(); ok {
 		return n, nil
 	}
 	n, err := x.table.footerRows(ctx, f)

@@ -219,6 +219,9 @@ func TestDeletionsThatMakeNoSenseAreRefused(t *testing.T) {
 		"of a table that is replaced": {func(_ *fixture, s *Snapshot, file AddFile) Commit {
 			return Commit{Read: s, Delete: remove(file, 0), ReplaceAll: true}
 		}, "DELTA_COMMIT_FAILED"},
+		"of a commit that moves rows": {func(_ *fixture, s *Snapshot, file AddFile) Commit {
+			return Commit{Read: s, Delete: remove(file, 0), Rearranges: true}
+		}, "DELTA_COMMIT_FAILED"},
 		"of an append-only table": {func(f *fixture, s *Snapshot, file AddFile) Commit {
 			f.commit(Commit{Read: s, Properties: map[string]string{"delta.appendOnly": "true"}})
 			return Commit{Read: f.snapshot(), Delete: remove(file, 0)}
@@ -254,6 +257,21 @@ func TestAllRowsOfAFileAreDeletedWithoutVectors(t *testing.T) {
 	f.commit(Commit{Read: f.snapshot(), Delete: remove(f.live()[0], 0, 1)})
 	if n := f.snapshot().NumFiles(); n != 0 || f.vectorFiles() != 0 {
 		t.Errorf("%d files", n)
+	}
+}
+
+// A count of rows that is too low must not take a live row along.
+func TestAWrongCountOfRowsLosesNone(t *testing.T) {
+	f := newFixture(t)
+	files := f.letters(nil, "1", "abc")
+	files[0].Stats = `{"numRecords":2}`
+	f.commit(Commit{Schema: plain, Properties: vectors, Add: files})
+	f.commit(Commit{Read: f.snapshot(), Delete: remove(f.live()[0], 0, 2)})
+	if got := f.cells(); got != "b" {
+		t.Errorf("%q", got)
+	}
+	if n, _ := f.live()[0].NumRecords(); n != 3 {
+		t.Errorf("%d rows", n)
 	}
 }
 

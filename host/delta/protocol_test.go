@@ -62,3 +62,25 @@ func TestFeaturesAreAddedAlone(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+func TestWhatATableKeepsForItselfIsNotSet(t *testing.T) {
+	f := newFixture(t)
+	f.commit(Commit{Schema: plain, Properties: map[string]string{mappingModeKey: "name", enableRowTracking: "true"}})
+	s := f.snapshot()
+	conf := s.Properties()
+	for _, k := range []string{maxColumnIDKey, rowIDNameKey, rowCommitVersionNameKey, enablementVersionKey, enablementTimeKey} {
+		_, set := f.table.Commit(background, Commit{Read: s, Properties: map[string]string{k: "7"}})
+		_, unset := f.table.Commit(background, Commit{Read: s, Unset: []string{k}})
+		if fault.CodeOf(set) != "DELTA_INVALID_PROPERTY" || fault.CodeOf(unset) != "DELTA_INVALID_PROPERTY" {
+			t.Errorf("%s: %v, %v", k, set, unset)
+		}
+	}
+	if _, err := f.table.Commit(background, Commit{Read: s, Unset: []string{mappingModeKey}}); fault.CodeOf(err) != "DELTA_UNSUPPORTED_COLUMN_MAPPING_MODE_CHANGE" {
+		t.Error(err)
+	}
+	// To say what there is changes nothing.
+	v := f.commit(Commit{Read: s, Properties: conf})
+	if e, err := f.table.entry(background, v); err != nil || e.Metadata != nil || e.Protocol != nil {
+		t.Errorf("%+v, %v", e, err)
+	}
+}

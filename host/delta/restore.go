@@ -144,7 +144,7 @@ func restoreMetadata(now, old *Snapshot) (*Metadata, error) {
 // keptProperties are those that do not go back: time must not run backwards in
 // the log, whatever the table's rows are.
 var keptProperties = []string{
-	"delta.enableInCommitTimestamps", "delta.inCommitTimestampEnablementVersion", "delta.inCommitTimestampEnablementTimestamp",
+	"delta.enableInCommitTimestamps", enablementVersionKey, enablementTimeKey,
 }
 
 const maxColumnID = "delta.columnMapping.maxColumnId"

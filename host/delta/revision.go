@@ -33,10 +33,29 @@ type demand struct {
 	replace     bool
 }
 
+// keptByTable are the properties that the table keeps for itself: others would
+// make files, ids or times mean something else.
+var keptByTable = []string{maxColumnIDKey, rowIDNameKey, rowCommitVersionNameKey, enablementVersionKey, enablementTimeKey}
+
+// checkProperties refuses changes of what the table keeps for itself.
+func (d *demand) checkProperties(base *Snapshot) error {
+	for _, k := range keptByTable {
+		v, set := d.properties[k]
+		same := set && base != nil && base.metadata.Configuration[k] == v
+		if set && !same || slices.Contains(d.unset, k) {
+			return fault.New("DELTA_INVALID_PROPERTY", "property %s is kept by the table itself", k)
+		}
+	}
+	if slices.Contains(d.unset, mappingModeKey) && base != nil && base.mapping != "none" {
+		return fault.New("DELTA_UNSUPPORTED_COLUMN_MAPPING_MODE_CHANGE", "property %s cannot be taken away: the files go by physical names", mappingModeKey)
+	}
+	return nil
+}
+
 // revise gives the definition after the commit.
 func revise(base *Snapshot, d *demand) (*revision, error) {
-	if _, ok := d.properties[maxColumnIDKey]; ok || slices.Contains(d.unset, maxColumnIDKey) {
-		return nil, fault.New("DELTA_INVALID_PROPERTY", "property %s is kept by the table itself", maxColumnIDKey)
+	if err := d.checkProperties(base); err != nil {
+		return nil, err
 	}
 	r := &revision{base: base, conf: map[string]string{}, mode: "none"}
 	if base == nil {

@@ -111,8 +111,8 @@ func (t *Table) clock(ctx context.Context) (*commitClock, error) {
 	c.own = c.last + 1
 	if s.inCommitTimestamps() {
 		c.own = 0
-		version, err1 := strconv.ParseInt(s.metadata.Configuration["delta.inCommitTimestampEnablementVersion"], 10, 64)
-		when, err2 := strconv.ParseInt(s.metadata.Configuration["delta.inCommitTimestampEnablementTimestamp"], 10, 64)
+		version, err1 := strconv.ParseInt(s.metadata.Configuration[enablementVersionKey], 10, 64)
+		when, err2 := strconv.ParseInt(s.metadata.Configuration[enablementTimeKey], 10, 64)
 		if err1 == nil && err2 == nil && version >= 0 && version <= c.last {
 			c.own, c.enabled = version, when
 		}

@@ -81,8 +81,7 @@ func TestTimeTravelIsPiecewiseAroundTheEnablement(t *testing.T) {
 	f.commit(Commit{Read: s, Add: f.files(s, "a")})
 	f.setTimes(10_000, 90_000) // the second file's time is later than all that follows
 	now = 50_000
-	f.commit(Commit{Read: f.snapshot(), Properties: map[string]string{"delta.enableInCommitTimestamps": "true",
-		"delta.inCommitTimestampEnablementVersion": "2", "delta.inCommitTimestampEnablementTimestamp": "95000"}, Timestamp: time.UnixMilli(95_000)})
+	f.commit(Commit{Read: f.snapshot(), Properties: map[string]string{"delta.enableInCommitTimestamps": "true"}, Timestamp: time.UnixMilli(95_000)})
 	for i := range 2 {
 		now = 100_000 + int64(i)*10_000
 		f.commit(Commit{Read: f.snapshot(), Add: f.files(f.snapshot(), fmt.Sprint("n", i))})
