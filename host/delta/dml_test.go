@@ -1,6 +1,7 @@
 package delta
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -55,6 +56,7 @@ type dmlModel struct {
 	next    int64
 	ids     map[int64]string // row ids by key
 	version int64
+	vectors bool
 	feed    bool
 	tracked bool
 	changes []string // of the operation
@@ -182,6 +184,13 @@ func (m *dmlModel) step() {
 		res, err = m.table.Overwrite(background, OverwriteOptions{Where: where, Rows: rows})
 		rows.Release()
 		rec.Release()
+	case 5:
+		if m.vectors {
+			what, res.Committed = "a race", true
+			res.Result, err = m.race()
+			break
+		}
+		fallthrough
 	default:
 		what = "mutate"
 		res.Result, res.Committed, err = m.mutate()
@@ -200,10 +209,36 @@ func (m *dmlModel) step() {
 
 // mutate changes rows at their places, as a merge does.
 func (m *dmlModel) mutate() (Result, bool, error) {
+	mu := m.prepare(func(int64) bool { return true })
+	if len(m.changes) == 0 {
+		return Result{Version: m.version}, false, mu.Abort(background)
+	}
+	res, err := mu.Commit(background, Commit{Operation: "MERGE"})
+	return res, true, err
+}
+
+// race lets two mutations of one snapshot change rows of the same files.
+func (m *dmlModel) race() (Result, error) {
+	first := m.prepare(func(key int64) bool { return key%2 == 0 })
+	changes := m.changes
+	m.changes = nil
+	second := m.prepare(func(key int64) bool { return key%2 == 1 })
+	res, err := second.Commit(background, Commit{Operation: "MERGE"})
+	if err != nil {
+		return res, errors.Join(err, first.Abort(background))
+	}
+	m.version = res.Version
+	m.compareFeed("a mutation that won")
+	m.changes = changes
+	return first.Commit(background, Commit{Operation: "MERGE"})
+}
+
+// prepare makes a mutation of the newest version that changes rows of some keys.
+func (m *dmlModel) prepare(mine func(key int64) bool) *Mutation {
 	s := m.snapshot()
 	mu, err := s.Mutate(background, MutateOptions{})
 	if err != nil {
-		return Result{}, false, err
+		m.t.Fatal(err)
 	}
 	insert := func() {
 		rec := m.batch(dmlSchema, m.insert(m.rng.IntN(5)))
@@ -215,13 +250,13 @@ func (m *dmlModel) mutate() (Result, bool, error) {
 	insert()
 	files, err := s.Files(background)
 	if err != nil {
-		return Result{}, false, err
+		m.t.Fatal(err)
 	}
 	update, rate := m.rng.IntN(2) == 0, []int{2, 5, 100}[m.rng.IntN(3)]
 	for _, f := range files {
 		r, err := s.Scan(background, ScanOptions{Files: []AddFile{f}, RowIndex: true})
 		if err != nil {
-			return Result{}, false, err
+			m.t.Fatal(err)
 		}
 		for r.Next() {
 			rec := r.RecordBatch()
@@ -229,6 +264,9 @@ func (m *dmlModel) mutate() (Result, bool, error) {
 			var post []string
 			for i := range int(rec.NumRows()) {
 				row, at := m.rows[rec.Column(0).(*array.Int64).Value(i)], rec.Column(3).(*array.Int64).Value(i)
+				if !mine(rec.Column(0).(*array.Int64).Value(i)) {
+					continue
+				}
 				switch m.rng.IntN(rate) {
 				case 0:
 					gone.Add(at)
@@ -259,11 +297,7 @@ func (m *dmlModel) mutate() (Result, bool, error) {
 		r.Release()
 	}
 	insert()
-	if len(m.changes) == 0 {
-		return Result{Version: s.Version()}, false, mu.Abort(background)
-	}
-	res, err := mu.Commit(background, Commit{Operation: "MERGE"})
-	return res, true, err
+	return mu
 }
 
 // compare looks at rows, change feed and row ids of the newest version.
@@ -276,15 +310,23 @@ func (m *dmlModel) compare(what string, committed bool) {
 	if got := m.fixture.rows(); !slices.Equal(got, want) {
 		m.t.Fatalf("%s: after %s at version %d: %d rows, want %d:\n%s", m.setting, what, m.version, len(got), len(want), firstDifference(got, want))
 	}
-	if m.feed && committed {
-		got := m.changesOf(m.version)
-		slices.Sort(m.changes)
-		if !slices.Equal(got, m.changes) {
-			m.t.Fatalf("%s: the feed of %s at version %d: %d changes, want %d:\n%s", m.setting, what, m.version, len(got), len(m.changes), firstDifference(got, m.changes))
-		}
+	if committed {
+		m.compareFeed(what)
 	}
 	if m.tracked && committed {
 		m.compareIDs(what)
+	}
+}
+
+// compareFeed checks that the feed of the newest version is what the operation did.
+func (m *dmlModel) compareFeed(what string) {
+	if !m.feed {
+		return
+	}
+	got := m.changesOf(m.version)
+	slices.Sort(m.changes)
+	if !slices.Equal(got, m.changes) {
+		m.t.Fatalf("%s: the feed of %s at version %d: %d changes, want %d:\n%s", m.setting, what, m.version, len(got), len(m.changes), firstDifference(got, m.changes))
 	}
 }
 
@@ -366,7 +408,7 @@ func TestChangesOfRowsFollowTheModel(t *testing.T) {
 		for seed := range seeds {
 			setting := fmt.Sprintf("%v by %v, seed %d", slices.Sorted(maps.Keys(properties)), parts, seed)
 			m := &dmlModel{fixture: newFixture(t).withEngine(), rng: rand.New(rand.NewPCG(uint64(i), uint64(seed))), setting: setting,
-				rows: map[int64]dmlRow{}, ids: map[int64]string{}, feed: i&2 > 0, tracked: i&4 > 0}
+				rows: map[int64]dmlRow{}, ids: map[int64]string{}, vectors: i&1 > 0, feed: i&2 > 0, tracked: i&4 > 0}
 			m.commit(Commit{Schema: dmlSchema, Properties: properties, PartitionBy: parts})
 			for range 12 {
 				m.step()
