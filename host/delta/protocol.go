@@ -357,7 +357,10 @@ func containsType(t dataType, name string) bool {
 // mappingMode gives "name", "id" or "none": how the schema's columns are found in the files.
 func mappingMode(p *Protocol, m *Metadata) (string, error) {
 	mode := m.Configuration["delta.columnMapping.mode"]
-	if mode == "" || mode == "none" || !(p.MinReaderVersion == 2 || slices.Contains(p.ReaderFeatures, "columnMapping")) {
+	// Some tables list the feature for readers only, others for writers only,
+	// both against the protocol. Their files are mapped all the same, and to read
+	// them by name would give NULLs.
+	if mode == "" || mode == "none" || !(p.MinReaderVersion == 2 || p.has("columnMapping")) {
 		return "none", nil
 	}
 	if mode != "name" && mode != "id" {

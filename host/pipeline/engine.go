@@ -14,6 +14,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 
+	"github.com/weir-data/weir/host/delta"
 	"github.com/weir-data/weir/host/fault"
 	"github.com/weir-data/weir/host/sql"
 )
@@ -101,6 +102,14 @@ func (e *lazyEngine) relations(ctx context.Context, text string) ([]string, erro
 		return nil, err
 	}
 	return engine.Relations(ctx, text)
+}
+
+func (e *lazyEngine) filters(ctx context.Context, text string, schema func(name string) (*arrow.Schema, error)) (map[string]*delta.Predicate, error) {
+	engine, err := e.get(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return engine.Filters(ctx, text, schema)
 }
 
 func (e *lazyEngine) close() error {

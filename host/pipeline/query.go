@@ -3,6 +3,7 @@ package pipeline
 import (
 	"context"
 
+	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 
 	"github.com/weir-data/weir/host/delta"
@@ -18,10 +19,19 @@ func (p *Pipeline) Query(ctx context.Context, text string) (array.RecordReader, 
 	if err != nil {
 		return nil, err
 	}
+	filters, err := p.engine.filters(ctx, text, func(name string) (*arrow.Schema, error) {
+		if s, err := p.snapshot(ctx, name); err == nil && s != nil {
+			return s.Schema(), nil
+		}
+		return nil, nil // the scan says what is wrong
+	})
+	if err != nil {
+		return nil, err
+	}
 	inputs := map[string]array.RecordReader{}
 	var opened openReaders
 	for _, name := range names {
-		r, err := p.scan(ctx, name)
+		r, err := p.scan(ctx, name, filters[name])
 		if err != nil {
 			opened.release()
 			return nil, err
@@ -37,20 +47,29 @@ func (p *Pipeline) Query(ctx context.Context, text string) (array.RecordReader, 
 	return releasing(out, opened.release), nil
 }
 
-// scan reads a table by the name a query gives it.
-func (p *Pipeline) scan(ctx context.Context, name string) (array.RecordReader, error) {
+// snapshot gives a table by the name a query gives it, nil when it has not been made.
+func (p *Pipeline) snapshot(ctx context.Context, name string) (*delta.Snapshot, error) {
 	in, err := p.named(name)
 	if err != nil {
 		return nil, err
 	}
-	snapshot, err := snapshotOf(ctx, p.inputTable(in))
+	return snapshotOf(ctx, p.inputTable(in))
+}
+
+// scan reads a table by the name a query gives it, without the files that hold no row for where.
+func (p *Pipeline) scan(ctx context.Context, name string, where *delta.Predicate) (array.RecordReader, error) {
+	snapshot, err := p.snapshot(ctx, name)
 	if err != nil {
 		return nil, err
 	}
 	if snapshot == nil {
+		in, err := p.named(name)
+		if err != nil {
+			return nil, err
+		}
 		return p.unmade(in)
 	}
-	return snapshot.Scan(ctx, delta.ScanOptions{})
+	return snapshot.Scan(ctx, delta.ScanOptions{Where: where})
 }
 
 // unmade answers for a table that is not there: a quarantine table without

@@ -34,6 +34,7 @@ type Engine struct {
 	db        *database
 	alloc     memory.Allocator
 	batchRows int
+	zone      string // of the session
 
 	mu    sync.Mutex
 	plans map[string]*plan
@@ -68,7 +69,7 @@ func Open(ctx context.Context, opt Options) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &Engine{db: db, alloc: opt.Alloc, batchRows: opt.BatchRows, plans: map[string]*plan{}}
+	e := &Engine{db: db, alloc: opt.Alloc, batchRows: opt.BatchRows, plans: map[string]*plan{}, zone: zone}
 	if e.alloc == nil {
 		e.alloc = memory.DefaultAllocator
 	}
