@@ -15,12 +15,13 @@ func deltaOptimizeCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "optimize",
 		Usage:     "rewrite small files as larger ones, and rows in their clustering order",
-		UsageText: "weir delta optimize PATH|NAME [--full] [--target-size BYTES] [--purge-ratio R] [-f weir.yaml] [--output text|json]",
+		UsageText: "weir delta optimize PATH|NAME [--where CONDITION] [--full] [--target-size BYTES] [--purge-ratio R] [-f weir.yaml] [--output text|json]",
 		Description: "Files below three quarters of the target are packed into files of equal size near it (delta.targetFileSize, 128 MiB unless set), partition by partition.\n" +
 			"Files of which a share of the rows is deleted are rewritten without them, and those of a clustered table in the order of its clustering columns.\n" +
 			"Rows only move: no version reads other rows than before. A second run finds nothing to do.\n" +
 			"\nExample:\n   weir delta optimize silver.orders",
 		Flags: projectFlags(
+			&cli.StringFlag{Name: "where", Usage: "only partitions for which the `CONDITION` on partition columns holds"},
 			&cli.BoolFlag{Name: "full", Usage: "cluster files anew that are clustered already"},
 			&cli.Int64Flag{Name: "target-size", Usage: "make files of about `BYTES` (0: the table's)"},
 			&cli.Float64Flag{Name: "purge-ratio", Usage: "rewrite files from a share `R` of deleted rows on; a negative one rewrites none for that", Value: 0.05},
@@ -28,7 +29,7 @@ func deltaOptimizeCommand() *cli.Command {
 		),
 		Action: func(c *cli.Context) error {
 			opt := delta.OptimizeOptions{
-				Full: c.Bool("full"), TargetSize: c.Int64("target-size"), PurgeRatio: c.Float64("purge-ratio"), EngineInfo: engineInfo,
+				Partitions: c.String("where"), Full: c.Bool("full"), TargetSize: c.Int64("target-size"), PurgeRatio: c.Float64("purge-ratio"), EngineInfo: engineInfo,
 			}
 			if opt.TargetSize < 0 {
 				return wrongUsage(fault.New("INVALID_ARGUMENT", "--target-size %d is negative", opt.TargetSize))

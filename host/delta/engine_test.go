@@ -169,6 +169,8 @@ func (p *miniProgram) value(e ast.Expr, rec arrow.RecordBatch, row int) any {
 			return nil
 		}
 		switch a := arr.(type) {
+		case *array.Int32:
+			return int64(a.Value(row))
 		case *array.Int64:
 			return a.Value(row)
 		case *array.String:

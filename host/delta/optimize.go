@@ -24,6 +24,9 @@ type OptimizeOptions struct {
 	// Where narrows it to files that may hold rows for which the condition is
 	// true: one on partition columns picks partitions. nil is all.
 	Where *Predicate
+	// Partitions narrows it to the partitions for which a condition on the
+	// partition columns is true, in SQL. Empty is all.
+	Partitions string
 	// TargetSize is about how large a file becomes; 0 is the table's
 	// delta.targetFileSize, or else 128 MiB. Files below three quarters of it are small.
 	TargetSize int64
@@ -172,6 +175,9 @@ func (o *optimizer) clusterBy(s *Snapshot) error {
 // and of those that the run has made since.
 func (o *optimizer) plan(ctx context.Context, s *Snapshot) ([]bin, error) {
 	files, err := s.FilesWhere(ctx, o.opt.Where)
+	if err == nil {
+		files, err = s.filesOfPartitions(ctx, files, o.opt.Partitions)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -186,6 +192,20 @@ func (o *optimizer) plan(ctx context.Context, s *Snapshot) ([]bin, error) {
 		return nil, err
 	}
 	return o.packing.bins(files), nil
+}
+
+// filesOfPartitions gives those of the files that lie in partitions for which a condition holds.
+func (s *Snapshot) filesOfPartitions(ctx context.Context, files []AddFile, text string) (_ []AddFile, err error) {
+	c, err := s.condition(ctx, text)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, c.close()) }()
+	if !c.ofPartitions() {
+		return nil, fault.New("DELTA_NON_PARTITION_COLUMN_REFERENCE", "the condition %s reads columns that do not partition the table", text).
+			WithHint("The table is partitioned by %v", s.metadata.PartitionColumns)
+	}
+	return c.wholeFiles(ctx, files)
 }
 
 func (o *optimizer) result() OptimizeResult {
@@ -312,7 +332,10 @@ func (o *optimizer) commitOf(s *Snapshot, done []rewritten) Commit {
 	c := Commit{Read: s, Operation: "OPTIMIZE", Rearranges: true, EngineInfo: o.opt.EngineInfo, UserMetadata: o.opt.UserMetadata}
 	predicate, clusterBy := []string{}, []string{}
 	if o.opt.Where != nil {
-		predicate = []string{o.opt.Where.String()}
+		predicate = append(predicate, o.opt.Where.String())
+	}
+	if o.opt.Partitions != "" {
+		predicate = append(predicate, o.opt.Partitions)
 	}
 	for _, p := range o.paths {
 		clusterBy = append(clusterBy, strings.Join(p, "."))

@@ -120,8 +120,15 @@ func TestPartitionsAreOptimizedEachForItself(t *testing.T) {
 	if res.RemovedFiles != 5 || res.AddedFiles != 1 || res.Partitions != 1 {
 		t.Errorf("one partition: %+v", res)
 	}
+	f.withEngine()
+	if res = f.optimize(OptimizeOptions{Partitions: "p IS NULL"}); res.RemovedFiles != 5 || res.AddedFiles != 1 {
+		t.Errorf("by a condition: %+v", res)
+	}
+	if _, err := f.table.Optimize(background, OptimizeOptions{Partitions: "id = 1"}); fault.CodeOf(err) != "DELTA_NON_PARTITION_COLUMN_REFERENCE" {
+		t.Errorf("not a partition: %v", err)
+	}
 	res = f.optimize(OptimizeOptions{})
-	if res.RemovedFiles != 25 || res.AddedFiles != 5 || res.Partitions != 5 || res.Commits != 1 {
+	if res.RemovedFiles != 20 || res.AddedFiles != 4 || res.Partitions != 4 || res.Commits != 1 {
 		t.Errorf("the rest: %+v", res)
 	}
 	if got := f.rows(); !slices.Equal(got, before) {
