@@ -24,6 +24,10 @@
 // other rows of the same file follow each other. Row ids, in-commit timestamps
 // and metadata domains follow from what the table has enabled.
 //
+// Commit.Change renames, drops and widens columns without touching data files;
+// files, statistics and partition values of a table with column mapping go by
+// physical names, and the schema that callers see by the others.
+//
 // It does not write tables with identity columns or Iceberg compatibility, nor
 // those whose commits a catalog decides, and it neither filters rows (see
 // ScanOptions.Where) nor evaluates SQL but through an Engine.
