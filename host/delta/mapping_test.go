@@ -258,3 +258,45 @@ func TestColumnsThatExpressionsNeedStay(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestNotNullComesAndGoes checks the rows there are, those of a file that comes
+// in between, and those that come later.
+func TestNotNullComesAndGoes(t *testing.T) {
+	f := newFixture(t)
+	write := func(name, rows string) []AddFile { return f.write(WriteOptions{Schema: nested, Name: name}, rows) }
+	f.commit(Commit{Schema: nested, Add: write("a", `[{"id":1,"st":{"a b":1}},{"id":2,"st":null}]`)})
+	notNull := func(s *Snapshot, path ...string) error {
+		_, err := f.table.Commit(background, Commit{Read: s, Change: SchemaChange{NotNull: [][]string{path}}})
+		return err
+	}
+	s := f.snapshot()
+	for path, want := range map[string]string{"p": "DELTA_NOT_NULL_CONSTRAINT_VIOLATED", "st": "DELTA_NOT_NULL_CONSTRAINT_VIOLATED", "st/in": "DELTA_NOT_NULL_CONSTRAINT_VIOLATED",
+		"list/element/y": "DELTA_UNSUPPORTED_SCHEMA_CHANGE", "list/element": "DELTA_UNSUPPORTED_SCHEMA_CHANGE", "x": "DELTA_COLUMN_NOT_FOUND"} {
+		if err := notNull(s, strings.Split(path, "/")...); fault.CodeOf(err) != want {
+			t.Errorf("%s: %v, want %s", path, err, want)
+		}
+	}
+	f.commit(Commit{Read: s, Add: write("b", `[{"id":null,"st":{"a b":1}}]`)})
+	if err := notNull(s, "id"); fault.CodeOf(err) != "DELTA_CONCURRENT_APPEND" {
+		t.Errorf("beside an append: %v", err)
+	}
+	if err := notNull(f.snapshot(), "st", "A b"); err != nil {
+		t.Errorf("a field of a struct that is null: %v", err)
+	}
+	s = f.snapshot()
+	w, err := f.table.Write(background, WriteOptions{Snapshot: s, Name: "c"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rec := f.batch(nested, `[{"id":3,"st":{"a b":null}}]`)
+	defer rec.Release()
+	if err := w.Write(background, rec); fault.CodeOf(err) != "DELTA_NOT_NULL_CONSTRAINT_VIOLATED" {
+		t.Errorf("a null: %v", err)
+	}
+	if err := w.Abort(background); err != nil {
+		t.Error(err)
+	}
+	f.commit(Commit{Read: s, Change: SchemaChange{Nullable: [][]string{{"st", "a b"}}}})
+	s = f.snapshot()
+	f.commit(Commit{Read: s, Add: f.write(WriteOptions{Snapshot: s, Name: "c"}, `[{"id":3,"st":{"a b":null}}]`)})
+}

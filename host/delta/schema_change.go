@@ -20,7 +20,8 @@ type SchemaChange struct {
 	Drop   [][]string
 	// Widen needs delta.enableTypeWidening.
 	Widen []Widening
-	// Nullable takes NOT NULL away.
+	// NotNull forbids nulls; the rows there are must have none. Nullable allows them again.
+	NotNull  [][]string
 	Nullable [][]string
 	// Comments are set, or taken away when empty.
 	Comments []ColumnComment
@@ -45,7 +46,7 @@ type ColumnComment struct {
 }
 
 func (c *SchemaChange) empty() bool {
-	return len(c.Rename)+len(c.Drop)+len(c.Widen)+len(c.Nullable)+len(c.Comments) == 0
+	return len(c.Rename)+len(c.Drop)+len(c.Widen)+len(c.NotNull)+len(c.Nullable)+len(c.Comments) == 0
 }
 
 // place is where a path leads to.
@@ -55,6 +56,8 @@ type place struct {
 	below  []string  // from there through arrays and maps
 	typ    *dataType // what is there
 	stored []string  // the path in files that have column mapping
+	// outright tells that the path leads through structs only.
+	outright bool
 }
 
 // locate follows a path, names ignoring case when none fits exactly.
@@ -66,7 +69,7 @@ func (t *structType) locate(path []string) (*place, error) {
 		return nil, missing()
 	}
 	var top dataType = t
-	p := &place{typ: &top}
+	p := &place{typ: &top, outright: true}
 	for _, step := range path {
 		switch at := (*p.typ).(type) {
 		case *structType:
@@ -74,7 +77,7 @@ func (t *structType) locate(path []string) (*place, error) {
 			if f == nil {
 				return nil, missing()
 			}
-			p = &place{parent: at, field: f, typ: &f.typ, stored: append(p.stored, f.physicalName())}
+			p = &place{parent: at, field: f, typ: &f.typ, stored: append(p.stored, f.physicalName()), outright: p.outright && len(p.below) == 0}
 			continue
 		case *arrayType:
 			if strings.EqualFold(step, "element") {
@@ -253,6 +256,16 @@ func (c *SchemaChange) widenings(r *revision, tree *structType) (edits []func(),
 }
 
 func (c *SchemaChange) remarks(_ *revision, tree *structType) (edits []func(), err error) {
+	for _, path := range c.NotNull {
+		p, err := tree.locateField(path)
+		if err != nil {
+			return nil, err
+		}
+		if !p.outright {
+			return nil, fault.New("DELTA_UNSUPPORTED_SCHEMA_CHANGE", "column %q cannot be NOT NULL: it lies within an array or a map", strings.Join(path, "."))
+		}
+		edits = append(edits, func() { p.field.nullable = false })
+	}
 	for _, path := range c.Nullable {
 		p, err := tree.locateField(path)
 		if err != nil {
