@@ -41,8 +41,8 @@ type VacuumResult struct {
 const parallelDeletes = 8
 
 // Vacuum deletes the files below the table's root that no version since the
-// cutoff needs: data files, deletion vectors and change files. Names that
-// begin with "_" or "." are hidden from it, but for change files, indexes and
+// cutoff needs: data files, deletion vectors, change files, and what writers
+// that died left unfinished. Names that begin with "_" or "." are hidden from it, but for change files, indexes and
 // the directories of partitions. It writes nothing to the log.
 func (t *Table) Vacuum(ctx context.Context, opt VacuumOptions) (VacuumResult, error) {
 	s, err := t.Snapshot(ctx)
@@ -82,7 +82,28 @@ func (t *Table) Vacuum(ctx context.Context, opt VacuumOptions) (VacuumResult, er
 	doomed = slices.DeleteFunc(doomed, func(i storage.Info) bool { return keep.has(i.Name) })
 	slices.SortFunc(doomed, func(a, b storage.Info) int { return strings.Compare(a.Name, b.Name) })
 	doomed = slices.CompactFunc(doomed, func(a, b storage.Info) bool { return a.Name == b.Name })
-	return res, t.deleteFiles(ctx, doomed, opt, &res)
+	return res, errors.Join(t.deleteFiles(ctx, doomed, opt, &res), t.sweep(ctx, opt, &res))
+}
+
+// sweepAge is how old a file in the making must be, whatever the retention: a
+// writer that is alive has written to it since.
+const sweepAge = time.Hour
+
+// sweep deletes what writers that died left unfinished.
+func (t *Table) sweep(ctx context.Context, opt VacuumOptions, res *VacuumResult) error {
+	before := res.Cutoff
+	if oldest := t.now().Add(-sweepAge); oldest.Before(before) {
+		before = oldest
+	}
+	return storage.Sweep(ctx, t.store, before, opt.DryRun, func(i storage.Info) error {
+		res.Listed++
+		res.Files++
+		res.Bytes += i.Size
+		if opt.Each != nil {
+			return opt.Each(i)
+		}
+		return nil
+	})
 }
 
 // checkVacuum refuses tables whose files we may not know: a writer feature can

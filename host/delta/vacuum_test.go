@@ -303,6 +303,29 @@ func TestVacuumSeesCommitsMadeMeanwhile(t *testing.T) {
 	}
 }
 
+// What a writer that died was writing goes, too, but never what one writes now.
+func TestVacuumSweepsWhatDeadWritersLeft(t *testing.T) {
+	c := newCalendar(t)
+	c.create()
+	for _, name := range []string{".tmp-part-1", "_delta_log/.tmp-00000000000000000009.json-1"} {
+		if err := os.WriteFile(filepath.Join(c.dir, name), []byte("x"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c.stamp()
+	c.now = c.now.Add(time.Minute)
+	if gone, _ := c.vacuum(VacuumOptions{AllowShort: true}); len(gone) > 0 {
+		t.Errorf("a minute old: %v", gone)
+	}
+	c.now = c.now.Add(8 * day)
+	if gone, _ := c.vacuum(VacuumOptions{}); !slices.Equal(gone, []string{".tmp-part-1", "_delta_log/.tmp-00000000000000000009.json-1"}) {
+		t.Errorf("swept %v", gone)
+	}
+	if gone, _ := c.vacuum(VacuumOptions{}); len(gone) > 0 {
+		t.Errorf("again: %v", gone)
+	}
+}
+
 func TestAVacuumThatFailsTellsWhatItDid(t *testing.T) {
 	c := newCalendar(t)
 	c.create()

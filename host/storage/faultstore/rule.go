@@ -26,6 +26,7 @@ const (
 	OpList        Op = "list"
 	OpDelete      Op = "delete"
 	OpLock        Op = "lock"
+	OpSweep       Op = "sweep"
 )
 
 // Rule says what happens to some of the calls. The first rule that fits a call decides.

@@ -389,5 +389,10 @@ func (s *Store) TryLock(ctx context.Context, name string) (unlock func() error, 
 	return unlock, err
 }
 
+// Sweep implements storage.Sweeper when the store below does.
+func (s *Store) Sweep(ctx context.Context, before time.Time, dry bool, each func(storage.Info) error) error {
+	return s.do(ctx, OpSweep, "", func() error { return storage.Sweep(ctx, s.inner, before, dry, each) })
+}
+
 // Root gives the directory of the store below, "" when it has none.
 func (s *Store) Root() string { return storage.Root(s.inner) }
