@@ -7,7 +7,7 @@
 //
 // main.go runs the benchmarks and prints, side.go measures two things in turn,
 // guest.go builds and loads modules, conversion.go has the data and the native
-// loop of P1, project.go makes pipelines; p1.go to p12.go are one figure each.
+// loop of P1, project.go makes pipelines; p1.go to p13.go are one figure each.
 // Nothing here fails for being slow: the figures are read by people and by the
 // next one's ratio.
 package main
