@@ -34,8 +34,7 @@ func (f *fixture) history(properties map[string]string, commits int) {
 	}
 }
 
-// only leaves nothing in the log but one form of the state: the newest
-// checkpoint, or the commits. The names of the files are given.
+// logFiles gives the paths of files of the log, sorted.
 func (f *fixture) logFiles(pattern string) []string {
 	f.t.Helper()
 	names, err := filepath.Glob(filepath.Join(f.dir, logFolder, pattern))
@@ -61,9 +60,14 @@ func (f *fixture) sameState(what string, want map[string]any) {
 	if err != nil {
 		f.t.Fatalf("%s: %v", what, err)
 	}
-	for k, got := range state(f.t, s) {
-		if !reflect.DeepEqual(got, want[k]) {
-			f.t.Errorf("%s: %s:\n%+v\nwant\n%+v", what, k, got, want[k])
+	f.equalStates(what, state(f.t, s), want)
+}
+
+func (f *fixture) equalStates(what string, got, want map[string]any) {
+	f.t.Helper()
+	for k := range want {
+		if !reflect.DeepEqual(got[k], want[k]) {
+			f.t.Errorf("%s: %s:\n%+v\nwant\n%+v", what, k, got[k], want[k])
 		}
 	}
 }

@@ -18,6 +18,7 @@ type segment struct {
 	commits     []int64           // ascending
 	times       []int64           // of the commits' files in milliseconds, where the listing asked for them
 	checkpoints []checkpointFiles // newest first
+	compacted   []compactedFile   // ascending by their first version
 }
 
 // checkpointFiles is one complete checkpoint. Several of one version hold the same state.
@@ -133,6 +134,10 @@ func (s *segment) take(version int64, info storage.Info, rest string, parts map[
 	case rest == ".json":
 		s.commits = append(s.commits, version)
 		s.times = append(s.times, info.ModTime.UnixMilli())
+	case len(words) == 3 && words[1] == "compacted" && words[2] == "json":
+		if to, ok := versionOf(rest[1:]); ok && to > version {
+			s.compacted = append(s.compacted, compactedFile{version, to, name})
+		}
 	case words[0] != "checkpoint":
 	case len(words) == 2 && words[1] == "parquet":
 		s.checkpoints = append(s.checkpoints, checkpointFiles{version, rankClassic, []string{name}})

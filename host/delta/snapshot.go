@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/weir-data/weir/host/fault"
 	"github.com/weir-data/weir/host/storage"
@@ -249,9 +248,6 @@ func (t *Table) advance(ctx context.Context, s *Snapshot) (*Snapshot, bool, erro
 	return next, err == nil, err
 }
 
-// readAhead is how many commits are read and decoded at once while replaying.
-const readAhead = 8
-
 // load builds the snapshot of a version from the log; -1 is the newest.
 func (t *Table) load(ctx context.Context, version int64) (*Snapshot, error) {
 	const tries = 3
@@ -303,7 +299,7 @@ func (t *Table) loadFrom(ctx context.Context, seg *segment, version int64) (*Sna
 	if err != nil {
 		return nil, err
 	}
-	if err := t.replay(ctx, r, from+1, version); err != nil {
+	if err := t.eachPart(ctx, seg.parts(from+1, version), r.apply); err != nil {
 		return nil, err
 	}
 	return r.finish()
@@ -350,29 +346,6 @@ func (t *Table) checkpointTime(ctx context.Context, r *replay, cp checkpointFile
 	info, err := t.store.Stat(ctx, cp.names[0])
 	r.s.time, r.s.modified = info.ModTime.UTC(), time.Time{}
 	return err
-}
-
-// replay reads the commits from..to, several at once, and applies them in order.
-func (t *Table) replay(ctx context.Context, r *replay, from, to int64) error {
-	for ; from <= to; from += readAhead {
-		reads := make([]*commitActions, min(readAhead, to-from+1))
-		var g errgroup.Group
-		for i := range reads {
-			g.Go(func() (err error) {
-				reads[i], err = t.readCommit(ctx, from+int64(i))
-				return err
-			})
-		}
-		if err := g.Wait(); err != nil {
-			return err
-		}
-		for i, c := range reads {
-			if err := r.apply(c, from+int64(i)); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
 }
 
 // replay builds the next snapshot.

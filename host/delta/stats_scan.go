@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -63,6 +62,7 @@ func (s *Snapshot) statsLeaves() []statsLeaf {
 type statsScanner struct {
 	leaves []statsLeaf
 	rows   int
+	room   int // rows that the columns have room for
 	// sinks take numRecords, tightBounds, and for each leaf nullCount, minimum and maximum.
 	sinks   []statsSink
 	targets map[string]int // path of the value to its sink
@@ -118,7 +118,9 @@ func (s *statsScanner) release() {
 	}
 }
 
+// reserve makes room for n more rows.
 func (s *statsScanner) reserve(n int) {
+	s.room = s.rows + n
 	for _, c := range s.sinks {
 		c.builder.Reserve(n)
 	}
@@ -127,6 +129,9 @@ func (s *statsScanner) reserve(n int) {
 // scan appends a row. Statistics may be missing, cut or foreign: what cannot be
 // decoded is null.
 func (s *statsScanner) scan(stats string) {
+	if s.rows == s.room {
+		s.reserve(max(1024, s.rows))
+	}
 	s.rows++
 	if len(s.shape) > 0 && s.fits(stats) {
 		for i := range s.tokens {
@@ -398,17 +403,17 @@ func newStatsSink(mem memory.Allocator, typ arrow.DataType) statsSink {
 			return true
 		}
 	case *array.Int8Builder:
-		c.append = intSink(8, func(v int64) { b.Append(int8(v)) })
+		c.append = intSink(8, func(v int64) { b.UnsafeAppend(int8(v)) })
 	case *array.Int16Builder:
-		c.append = intSink(16, func(v int64) { b.Append(int16(v)) })
+		c.append = intSink(16, func(v int64) { b.UnsafeAppend(int16(v)) })
 	case *array.Int32Builder:
-		c.append = intSink(32, func(v int64) { b.Append(int32(v)) })
+		c.append = intSink(32, func(v int64) { b.UnsafeAppend(int32(v)) })
 	case *array.Int64Builder:
-		c.append = intSink(64, b.Append)
+		c.append = intSink(64, b.UnsafeAppend)
 	case *array.Float32Builder:
-		c.append = floatSink(32, func(v float64) { b.Append(float32(v)) })
+		c.append = floatSink(32, func(v float64) { b.UnsafeAppend(float32(v)) })
 	case *array.Float64Builder:
-		c.append = floatSink(64, b.Append)
+		c.append = floatSink(64, b.UnsafeAppend)
 	case *array.StringBuilder:
 		c.append = func(t statsToken) bool {
 			s, ok := t.string()
@@ -421,18 +426,17 @@ func newStatsSink(mem memory.Allocator, typ arrow.DataType) statsSink {
 		c.append = func(t statsToken) bool {
 			days, ok := t.days()
 			if ok {
-				b.Append(days)
+				b.UnsafeAppend(days)
 			}
 			return ok
 		}
 	case *array.TimestampBuilder:
 		c.append = func(t statsToken) bool {
-			at, err := parseTimestamp(t.text)
-			if !t.quoted || err != nil {
-				return false
+			v, ok := t.micros()
+			if ok {
+				b.UnsafeAppend(v)
 			}
-			b.Append(arrow.Timestamp(at.UnixMicro()))
-			return true
+			return ok
 		}
 	case *array.Decimal128Builder:
 		dt := typ.(*arrow.Decimal128Type)
@@ -474,20 +478,9 @@ func (t statsToken) days() (arrow.Date32, bool) {
 	if !t.quoted {
 		return 0, false
 	}
-	if s := t.text; len(s) == 10 && s[4] == '-' && s[7] == '-' {
-		digits := func(s string) int {
-			v, err := strconv.ParseUint(s, 10, 16)
-			if err != nil {
-				return -1
-			}
-			return int(v)
-		}
-		y, m, d := digits(s[:4]), digits(s[5:7]), digits(s[8:])
-		at := time.Date(y, time.Month(m), d, 0, 0, 0, 0, time.UTC)
-		if y >= 0 && m >= 1 && m <= 12 && at.Day() == d {
-			return arrow.Date32(at.Unix() / 86400), at.Unix()%86400 == 0
-		}
-		return 0, false
+	if len(t.text) == len("2006-01-02") {
+		days, ok := isoDate(t.text)
+		return arrow.Date32(days), ok
 	}
 	at, err := parseTimestamp(t.text)
 	if err != nil {
@@ -496,14 +489,74 @@ func (t statsToken) days() (arrow.Date32, bool) {
 	return arrow.Date32FromTime(at), true
 }
 
+// micros reads a timestamp.
+func (t statsToken) micros() (arrow.Timestamp, bool) {
+	if !t.quoted {
+		return 0, false
+	}
+	// The spelling of Spark, by the milliseconds and with or without a zone, is read directly.
+	if s := t.text; len(s) >= len("2006-01-02T15:04:05.000") && len(s) <= len("2006-01-02T15:04:05.000Z") && s[10] == 'T' && s[13] == ':' && s[16] == ':' && s[19] == '.' && (len(s) == 23 || s[23] == 'Z') {
+		days, ok := isoDate(s[:10])
+		h, ok1 := digits(s[11:13])
+		m, ok2 := digits(s[14:16])
+		sec, ok3 := digits(s[17:19])
+		ms, ok4 := digits(s[20:23])
+		if ok && ok1 && ok2 && ok3 && ok4 && h < 24 && m < 60 && sec < 60 {
+			return arrow.Timestamp((int64(days)*86400+int64(h)*3600+int64(m)*60+int64(sec))*1_000_000 + int64(ms)*1000), true
+		}
+	}
+	at, err := parseTimestamp(t.text)
+	if err != nil {
+		return 0, false
+	}
+	return arrow.Timestamp(at.UnixMicro()), true
+}
+
+// digits reads a number without a sign.
+func digits(s string) (int, bool) {
+	v := 0
+	for _, c := range []byte(s) {
+		if c < '0' || c > '9' {
+			return 0, false
+		}
+		v = v*10 + int(c-'0')
+	}
+	return v, true
+}
+
+// isoDate gives the days since 1970 of a date of ten characters.
+func isoDate(s string) (int32, bool) {
+	y, ok1 := digits(s[:4])
+	m, ok2 := digits(s[5:7])
+	d, ok3 := digits(s[8:])
+	if !ok1 || !ok2 || !ok3 || s[4] != '-' || s[7] != '-' || m < 1 || m > 12 || d < 1 || d > daysIn(y, m) {
+		return 0, false
+	}
+	// The year begins with March here, so that the leap day is the last of one.
+	if m -= 3; m < 0 {
+		m, y = m+12, y-1
+	}
+	y += 400 // the March before year 0
+	return int32(365*y + y/4 - y/100 + y/400 + (153*m+2)/5 + d - 1 - 719468 - 146097), true
+}
+
+func daysIn(y, m int) int {
+	switch m {
+	case 2:
+		if y%4 == 0 && (y%100 != 0 || y%400 == 0) {
+			return 29
+		}
+		return 28
+	case 4, 6, 9, 11:
+		return 30
+	}
+	return 31
+}
+
 // decimal reads a number of the type's scale; foreign writers have it as a string.
 func (t statsToken) decimal(dt *arrow.Decimal128Type) (decimal128.Num, bool) {
-	// A number without an exponent that fits 64 bits is the common one.
-	if whole, part, _ := strings.Cut(t.text, "."); len(whole)+int(dt.Scale) <= 18 && len(part) <= int(dt.Scale) && dt.Precision >= 18 {
-		v, ok := statsToken{text: whole + part + "000000000000000000"[:int(dt.Scale)-len(part)]}.int(64)
-		if ok {
-			return decimal128.FromI64(v), true
-		}
+	if v, ok := shortDecimal(t.text, dt); ok {
+		return decimal128.FromI64(v), true
 	}
 	if t.escaped || len(t.text) > 80 {
 		return decimal128.Num{}, false
@@ -518,6 +571,40 @@ func (s *statsScanner) arrays() []arrow.Array {
 	for i, c := range s.sinks {
 		out[i] = c.builder.NewArray()
 	}
-	s.rows = 0
+	s.rows, s.room = 0, 0
 	return out
+}
+
+// shortDecimal reads a number without an exponent that fits 64 bits, as nearly all are.
+func shortDecimal(s string, dt *arrow.Decimal128Type) (int64, bool) {
+	negative := s != "" && s[0] == '-'
+	if negative {
+		s = s[1:]
+	}
+	if len(s) == 0 || len(s) > 17 || dt.Precision < 18 {
+		return 0, false
+	}
+	v, scale, point := int64(0), dt.Scale, false
+	for i, c := range []byte(s) {
+		switch {
+		case c == '.' && !point && i > 0:
+			point = true
+			continue
+		case c < '0' || c > '9':
+			return 0, false
+		case point:
+			scale--
+		}
+		v = v*10 + int64(c-'0')
+	}
+	for ; scale > 0; scale-- {
+		if v > math.MaxInt64/100 {
+			return 0, false
+		}
+		v *= 10
+	}
+	if negative {
+		v = -v
+	}
+	return v, scale == 0 && v < 1e18 && v > -1e18
 }

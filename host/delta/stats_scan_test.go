@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -212,5 +213,34 @@ func TestFilesAreListedWithTheirStatistics(t *testing.T) {
 	}
 	if want := map[string]string{"x": "2 0 1 5 0", array.NullValueStr: "1 1 " + array.NullValueStr + " " + array.NullValueStr + " 0"}; !reflect.DeepEqual(got, want) {
 		t.Errorf("%v, want %v", got, want)
+	}
+}
+
+// Rule: the fast ways to read dates, timestamps and decimals give what the plain ones give.
+func TestFastSpellingsAreReadLikeTheOthers(t *testing.T) {
+	dec := &arrow.Decimal128Type{Precision: 20, Scale: 3}
+	for y := 0; y < 10000; y += 7 {
+		for _, md := range []string{"01-01", "02-28", "02-29", "03-01", "12-31", "06-31", "13-01", "00-10"} {
+			text := fmt.Sprintf("%04d-%s", y, md)
+			days, ok := statsToken{text: text, quoted: true}.days()
+			at, err := time.Parse("2006-01-02", text)
+			if ok != (err == nil) || ok && int64(days)*86400 != at.Unix() {
+				t.Fatalf("%s: %d, %v; %v, %v", text, days, ok, at, err)
+			}
+			for _, clock := range []string{"T00:00:00.000Z", "T23:59:59.999Z", "T12:34:56.789", "T24:00:00.000Z", "T12:34:56Z", "T12:34:56.789+01:00"} {
+				micros, ok := statsToken{text: text + clock, quoted: true}.micros()
+				at, err := parseTimestamp(text + clock)
+				if ok != (err == nil) || ok && int64(micros) != at.UnixMicro() {
+					t.Fatalf("%s: %d, %v; %v, %v", text+clock, micros, ok, at, err)
+				}
+			}
+		}
+	}
+	for _, text := range []string{"0", "-0.001", "1.5", "123456789012345.678", "1234567890123456.789", "-99999999999999999", "12345678901234567", "1.2345", "1e3", "", "-", ".", "1.", ".5", "--1", "1.2.3", "99999999999999999999"} {
+		v, ok := statsToken{text: text}.decimal(dec)
+		want, err := parseDecimal(text, dec)
+		if ok != (err == nil) || ok && v != want {
+			t.Errorf("%q: %v, %v; %v, %v", text, v, ok, want, err)
+		}
 	}
 }
