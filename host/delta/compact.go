@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/weir-data/weir/host/fault"
@@ -70,8 +71,8 @@ func (s *Snapshot) reconciled() []any {
 	if s.metadata != nil {
 		add("metaData", s.metadata)
 	}
-	for _, txn := range s.sortedTxns() {
-		add("txn", txn)
+	for _, app := range slices.Sorted(maps.Keys(s.txns)) {
+		add("txn", s.txns[app])
 	}
 	for _, d := range s.sortedDomains() {
 		add("domainMetadata", d)

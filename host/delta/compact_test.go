@@ -94,7 +94,15 @@ func TestADamagedCompactedFileIsPassedOver(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, content := range map[string]string{"cut": string(data[:len(data)/2]), "text": "{", "no actions": "[]", "two protocols": `{"protocol":{}}{"protocol":{}}`} {
+	var strung []byte // newest first, as some writers have it
+	for v := int64(6); v > 0; v-- {
+		commit, err := os.ReadFile(filepath.Join(f.dir, commitName(v)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		strung = append(strung, commit...)
+	}
+	for name, content := range map[string]string{"cut": string(data[:len(data)/2]), "text": "{", "no actions": "[]", "not reconciled": string(strung), "a transaction twice": string(data) + `{"txn":{"appId":"app0","version":0}}`, "two protocols": `{"protocol":{}}{"protocol":{}}`} {
 		if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
 			t.Fatal(err)
 		}

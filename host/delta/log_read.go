@@ -99,7 +99,7 @@ func (t *Table) readPart(ctx context.Context, p logPart) (*commitActions, error)
 		if c, err = decodeActions(data); err == nil && c.protocol != nil {
 			err = c.protocol.checkReadable()
 		}
-		if err == nil {
+		if err == nil && c.isReconciled() {
 			return c, nil
 		}
 	}
@@ -107,4 +107,43 @@ func (t *Table) readPart(ctx context.Context, p logPart) (*commitActions, error)
 		return nil, err
 	}
 	return nil, nil
+}
+
+// isReconciled tells whether the actions have one word on each thing, as those
+// of a compacted file must: in the wild there are files that only string the
+// commits together, and which of two words is the later one cannot be told.
+func (c *commitActions) isReconciled() bool {
+	if len(c.cdc) > 0 {
+		return false
+	}
+	seen := make(map[string]bool, len(c.adds)+len(c.removes)+len(c.txns)+len(c.domains))
+	again := func(kind, key string, err error) bool {
+		key = kind + key
+		twice := seen[key] || err != nil
+		seen[key] = true
+		return twice
+	}
+	for i := range c.adds {
+		key, err := fileKey(c.adds[i].Path, c.adds[i].DeletionVector)
+		if again("file ", key, err) {
+			return false
+		}
+	}
+	for i := range c.removes {
+		key, err := fileKey(c.removes[i].Path, c.removes[i].DeletionVector)
+		if again("file ", key, err) {
+			return false
+		}
+	}
+	for i := range c.txns {
+		if again("txn ", c.txns[i].AppID, nil) {
+			return false
+		}
+	}
+	for i := range c.domains {
+		if again("domain ", c.domains[i].Domain, nil) {
+			return false
+		}
+	}
+	return true
 }
