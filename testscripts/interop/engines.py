@@ -1,4 +1,5 @@
 """What tables.py asks of an engine: read, changes, append, delete, update, care."""
+import base64
 import pathlib
 import subprocess
 import json
@@ -62,12 +63,13 @@ class Spark:
             .config("spark.databricks.delta.snapshotPartitions", "2")
             .config("spark.databricks.delta.retentionDurationCheck.enabled", "false")
             .config("spark.sql.shuffle.partitions", "2")
+            .config("spark.sql.sources.parallelPartitionDiscovery.parallelism", "2")  # VACUUM makes ten thousand tasks of it otherwise
+            .config("spark.log.level", "OFF")
             .config("spark.sql.session.timeZone", "UTC")
             .config("spark.ui.enabled", "false")
             .config("spark.ui.showConsoleProgress", "false")
             .getOrCreate()
         )
-        self.session.sparkContext.setLogLevel("ERROR")
 
     def rows(self, frame):
         got = frame.toArrow()
@@ -109,7 +111,12 @@ class Chdb:
         path = path.resolve()
         out = subprocess.run(["node", self.script, str(path)], cwd=path.parent, check=True, stdout=subprocess.PIPE).stdout.decode()
         rows = [json.loads(line, parse_float=decimal.Decimal) for line in out.split("\n") if line]
-        return rows, DeltaLake(None).table(path).schema().to_arrow()
+        schema = pa.schema(DeltaLake(None).table(path).schema().to_arrow())
+        for f in schema:
+            if pa.types.is_binary(f.type):  # ClickHouse's JSON has them as texts
+                for r in rows:
+                    r[f.name] = r[f.name] and base64.b64encode(r[f.name].encode()).decode()
+        return rows, schema
 
 
 ENGINES = {"deltalake": DeltaLake, "spark": Spark, "chdb": Chdb}

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Compares the tables that weir wrote with what independent engines read.
-#   run.sh light   the Python package deltalake (delta-rs)
-#   run.sh full    the npm package chdb (ClickHouse) too, when npm is there
+#   run.sh light   the Python package deltalake (delta-rs), and the npm package chdb (ClickHouse) when npm is there
+#   run.sh full    PySpark with Delta from Maven, too, when Java is there
+# Then lets them change and look after tables of every protocol feature (tables.py).
 # Expects a built build/weir and a demo that ran in build/demo.
 set -euo pipefail
 mode=${1:-light}
@@ -32,19 +33,32 @@ cp "$here"/project/weir.yaml "$here"/project/tables.sql "$work/project/"
 (cd "$work/project" && "$root/build/weir" run >/dev/null && "$root/build/weir" run --full-refresh dev.typed.replaced >/dev/null)
 
 engines=deltalake
-if [ "$mode" = full ]; then
-  if command -v npm >/dev/null; then
-    mkdir -p "$work/node"
-    cp "$here/package.json" "$here/chdb.mjs" "$work/node/"
-    if (cd "$work/node" && npm install --silent --no-audit --no-fund >/dev/null 2>&1); then
-      engines=deltalake,chdb
-    else
-      echo "interop: SKIPPED chdb: npm could not install it" >&2
-    fi
+if command -v npm >/dev/null; then
+  mkdir -p "$work/node"
+  cp "$here/package.json" "$here/chdb.mjs" "$work/node/"
+  if (cd "$work/node" && npm install --silent --no-audit --no-fund >/dev/null 2>&1); then
+    engines=deltalake,chdb
   else
-    echo "interop: SKIPPED chdb: npm is not here" >&2
+    echo "interop: SKIPPED chdb: npm could not install it" >&2
   fi
+else
+  echo "interop: SKIPPED chdb: npm is not here" >&2
 fi
 for project in "$root/build/demo" "$work/project"; do
   "$work/venv/bin/python" "$here/compare.py" --weir "$root/build/weir" --project "$project" --engines "$engines" --node "$work/node"
 done
+
+writers=$engines
+if [ "$mode" = full ]; then
+  if ! command -v java >/dev/null; then
+    echo "interop: SKIPPED spark: java is not here" >&2
+  elif ! "$work/venv/bin/pip" install -q -r "$here/requirements-spark.txt"; then
+    echo "interop: SKIPPED spark: pip could not install pyspark" >&2
+  else
+    writers=$engines,spark
+  fi
+else
+  echo "interop: spark is left to make interop"
+fi
+(cd "$root" && GOFLAGS="-tags=duckdb_arrow -buildvcs=false" go build -o "$work/tables" ./testscripts/interop/tables)
+"$work/venv/bin/python" "$here/tables.py" --program "$work/tables" --dir "$work/of-features" --engines "$writers" --node "$work/node"

@@ -41,7 +41,7 @@ func row(id int) map[string]any {
 	all := map[string]any{
 		"id": id, "name": names[id%len(names)], "qty": id % 7, "amount": fmt.Sprintf("%d.%02d", id-50, id%100),
 		"price": float64(id) / 3, "flag": id%2 == 0, "day": fmt.Sprintf("2024-02-%02d", id%28+1),
-		"at": fmt.Sprintf("2024-03-%02dT%02d:59:59.%06dZ", id%28+1, id%24, id*997%1000000), "blob": []byte{byte(id), 0, 255},
+		"at": fmt.Sprintf("2024-03-%02dT%02d:59:59.%06dZ", id%28+1, id%24, id*997%1000000), "blob": fmt.Appendf(nil, "blob %d", id),
 		"tags": []any{"t", nil, fmt.Sprint(id)}[:id%4%4], "attrs": []any{map[string]any{"key": "k", "value": id}},
 		"addr": map[string]any{"city": fmt.Sprint("city ", id%5), "zip": id * 11},
 		"wall": fmt.Sprintf("2024-03-%02dT01:02:03.%06d", id%28+1, id), "small": id % 100, "twice": 2 * id,
