@@ -23,6 +23,9 @@ type adapter struct {
 	mem memory.Allocator
 	// match finds the source field of a target field, or -1.
 	match func(f *field, candidates []arrow.Field) int
+	// stored is for columns of files: Parquet has no integers below 32 bits, and
+	// not every writer notes that they stand for narrower ones.
+	stored bool
 }
 
 // matchName finds columns by the names of the schema, ignoring case when none fits exactly.
@@ -292,6 +295,8 @@ func (a *adapter) adaptPrimitive(arr arrow.Array, t *primitive) (arrow.Array, er
 		return a.toMicros(arr, to)
 	case widens(from, to):
 		return a.widen(arr, to)
+	case a.stored && from.ID() == arrow.INT32 && (to.ID() == arrow.INT8 || to.ID() == arrow.INT16):
+		return a.narrow(arr.(*array.Int32), to)
 	}
 	return nil, notAdaptable(arr, t)
 }
@@ -467,6 +472,34 @@ func (a *adapter) widen(arr arrow.Array, to arrow.DataType) (arrow.Array, error)
 			b.Append(intValue(arr, i))
 		default:
 			return nil, fmt.Errorf("no widening to %s", to)
+		}
+	}
+	return b.NewArray(), nil
+}
+
+// narrow gives integers the width that the table has; one that does not fit is an error.
+func (a *adapter) narrow(arr *array.Int32, to arrow.DataType) (arrow.Array, error) {
+	b := array.NewBuilder(a.mem, to)
+	defer b.Release()
+	b.Reserve(arr.Len())
+	for i, v := range arr.Int32Values() {
+		switch b := b.(type) {
+		case *array.Int8Builder:
+			if arr.IsNull(i) {
+				b.AppendNull()
+			} else if v == int32(int8(v)) {
+				b.Append(int8(v))
+			} else {
+				return nil, fault.New("DELTA_VALUE_OUT_OF_RANGE", "%d does not fit %s", v, to)
+			}
+		case *array.Int16Builder:
+			if arr.IsNull(i) {
+				b.AppendNull()
+			} else if v == int32(int16(v)) {
+				b.Append(int16(v))
+			} else {
+				return nil, fault.New("DELTA_VALUE_OUT_OF_RANGE", "%d does not fit %s", v, to)
+			}
 		}
 	}
 	return b.NewArray(), nil

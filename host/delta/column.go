@@ -38,7 +38,7 @@ func (s *Snapshot) columns(ctx context.Context, add *AddFile, pf *parquetFile, f
 			out = nil
 		}
 	}()
-	adapt := &adapter{mem: s.table.mem, match: matchName}
+	adapt := &adapter{mem: s.table.mem, match: matchName, stored: true}
 	switch s.mapping {
 	case "name":
 		adapt.match = matchPhysical

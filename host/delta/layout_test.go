@@ -98,3 +98,23 @@ func TestTheTableSaysHowLargeFilesBecomeAndHowTheyAreCompressed(t *testing.T) {
 		t.Errorf("%v %v", chunk.Compression(), err)
 	}
 }
+
+// TestNarrowIntegersMayBeStoredWide reads files whose schema says int where the table says byte and short.
+func TestNarrowIntegersMayBeStoredWide(t *testing.T) {
+	ints := func(a, b arrow.DataType) *arrow.Schema {
+		return arrow.NewSchema([]arrow.Field{{Name: "a", Type: a, Nullable: true}, {Name: "b", Type: arrow.ListOf(b), Nullable: true}}, nil)
+	}
+	wide, narrow := ints(arrow.PrimitiveTypes.Int32, arrow.PrimitiveTypes.Int32), ints(arrow.PrimitiveTypes.Int8, arrow.PrimitiveTypes.Int16)
+	for rows, want := range map[string]string{
+		`[{"a":-128,"b":[32767,null,-32768]},{"a":127},{"a":null}]`: `a=-128|b=["32767" "null" "-32768"]| a=127|b=null| a=null|b=null|`,
+		`[{"a":128}]`:      "DELTA_VALUE_OUT_OF_RANGE",
+		`[{"b":[-32769]}]`: "DELTA_VALUE_OUT_OF_RANGE",
+	} {
+		f := newFixture(t)
+		f.commit(Commit{Schema: narrow, Add: f.write(WriteOptions{Schema: wide, Name: "n"}, rows)})
+		got, err := scanRows(background, f.snapshot(), ScanOptions{}, nil)
+		if text := strings.Join(got, " "); text != want && fault.CodeOf(err) != want {
+			t.Errorf("%s: %s, %v", rows, text, err)
+		}
+	}
+}

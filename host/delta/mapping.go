@@ -130,6 +130,23 @@ func keepMaxColumnID(restored, now map[string]string) map[string]string {
 	return restored
 }
 
+// checkNamed refuses to write a table with column mapping whose fields lack an
+// id or a physical name, or share one: whatever we chose, its files would be read wrong.
+func (s *Snapshot) checkNamed() (err error) {
+	if s.mapping == "none" {
+		return nil
+	}
+	ids, names := map[int]bool{}, map[string]bool{}
+	eachField(s.schema, nil, func(f *field, path []string) {
+		stored := strings.Join(path[:len(path)-1], "\x00") + "\x00" + f.physicalName()
+		if err == nil && (!f.named() || ids[f.fieldID()] || names[stored]) {
+			err = invalidSchema("column %q has no column mapping id and physical name of its own", strings.Join(path, "."))
+		}
+		ids[f.fieldID()], names[stored] = true, true
+	})
+	return err
+}
+
 func (f *field) named() bool { return f.fieldID() >= 0 && f.metaString(physicalNameKey) != "" }
 
 // eachField visits every field, an outer one before those in it, with the names on its path.

@@ -300,3 +300,29 @@ func TestNotNullComesAndGoes(t *testing.T) {
 	s = f.snapshot()
 	f.commit(Commit{Read: s, Add: f.write(WriteOptions{Snapshot: s, Name: "c"}, `[{"id":3,"st":{"a b":null}}]`)})
 }
+
+// TestMappedTablesWhoseColumnsHaveNoNamesOfTheirOwnAreNotWritten meets logs that no writer should leave.
+func TestMappedTablesWhoseColumnsHaveNoNamesOfTheirOwnAreNotWritten(t *testing.T) {
+	field := func(name string, meta string) string {
+		return fmt.Sprintf(`{"name":%q,"type":"long","nullable":true,"metadata":{%s}}`, name, meta)
+	}
+	for name, c := range map[string]struct {
+		b, code string
+	}{
+		"as it should be": {`"delta.columnMapping.id":2,"delta.columnMapping.physicalName":"col-2"`, ""},
+		"no name":         {`"delta.columnMapping.id":2`, "DELTA_INVALID_SCHEMA"},
+		"no id":           {`"delta.columnMapping.physicalName":"col-2"`, "DELTA_INVALID_SCHEMA"},
+		"one id":          {`"delta.columnMapping.id":1,"delta.columnMapping.physicalName":"col-2"`, "DELTA_INVALID_SCHEMA"},
+		"one name":        {`"delta.columnMapping.id":2,"delta.columnMapping.physicalName":"col-1"`, "DELTA_INVALID_SCHEMA"},
+	} {
+		schema := `{"type":"struct","fields":[` + field("a", `"delta.columnMapping.id":1,"delta.columnMapping.physicalName":"col-1"`) + "," + field("b", c.b) + `]}`
+		tree, err := parseSchema(schema)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := &Snapshot{schema: tree, mapping: "name", metadata: &Metadata{}}
+		if _, err := revise(s, &demand{}); fault.CodeOf(err) != c.code {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

@@ -68,6 +68,9 @@ func revise(base *Snapshot, d *demand) (*revision, error) {
 	r.setProperties(d)
 	r.schema, r.partitionBy, r.mode = base.schema, base.metadata.PartitionColumns, base.mapping
 	r.clusterBy = base.clusterPaths()
+	if err := base.checkNamed(); err != nil {
+		return nil, err
+	}
 	if err := r.setMode(d); err != nil {
 		return nil, err
 	}
