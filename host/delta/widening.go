@@ -153,7 +153,9 @@ func (c *typeChange) known() bool {
 		return false
 	}
 	a, b := from.(*primitive).arrow, to.(*primitive).arrow
-	return arrow.TypeEqual(a, b) || canWiden(a, b, false)
+	// Integers were once widened to any decimal that holds them, not only to those
+	// that hold all of a wider integer (delta-kernel-rs type-widening).
+	return arrow.TypeEqual(a, b) || canWiden(a, b, false) || widens(a, b)
 }
 
 func isText(name string) bool {
