@@ -6,8 +6,12 @@ import (
 	"time"
 )
 
-// lockPoll is how often a waiting Lock tries again: flock has no wait that a context could end.
-const lockPoll = 50 * time.Millisecond
+// A waiting Lock tries again after pauses that grow from firstPoll to lastPoll:
+// flock has no wait that a context could end, and asking a bucket costs.
+const (
+	firstPoll = 50 * time.Millisecond
+	lastPoll  = time.Second
+)
 
 // Lock takes the lock called name. When it is held elsewhere Lock waits until
 // it is free or ctx ends, or fails at once with ErrLocked if wait is false.
@@ -16,7 +20,7 @@ func Lock(ctx context.Context, s Store, name string, wait bool) (unlock func() e
 	if !ok {
 		return nil, noLocks(name)
 	}
-	for {
+	for pause := firstPoll; ; pause = min(2*pause, lastPoll) {
 		unlock, err = l.TryLock(ctx, name)
 		if err == nil || !wait || !errors.Is(err, ErrLocked) {
 			return unlock, err
@@ -24,7 +28,7 @@ func Lock(ctx context.Context, s Store, name string, wait bool) (unlock func() e
 		select {
 		case <-ctx.Done():
 			return nil, Coded(errors.Join(ctx.Err(), err), "lock", name)
-		case <-time.After(lockPoll):
+		case <-time.After(pause):
 		}
 	}
 }

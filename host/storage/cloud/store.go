@@ -22,8 +22,13 @@ type Store struct {
 	where     location
 	transport *http.Transport
 
-	probing sync.Mutex
-	probed  bool
+	lease time.Duration // of locks
+
+	probing   sync.Mutex
+	probed    bool
+	replacing bool
+	clock     time.Time // of the store, when it was measured
+	measured  time.Time
 }
 
 // Open opens a folder of an object store by its URL. It makes no request yet.
@@ -43,7 +48,7 @@ func Open(ctx context.Context, url string) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Store{bucket: b, service: service, where: l, transport: transport}, nil
+	return &Store{bucket: b, service: service, where: l, transport: transport, lease: leaseTime}, nil
 }
 
 // Close lets go of the connections. The store must not be used after it.
