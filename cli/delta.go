@@ -19,6 +19,7 @@ import (
 	"github.com/weir-data/weir/host/fault"
 	"github.com/weir-data/weir/host/pipeline"
 	"github.com/weir-data/weir/host/storage"
+	"github.com/weir-data/weir/host/storage/cloud"
 )
 
 func deltaCommand() *cli.Command {
@@ -108,6 +109,9 @@ func withTable(c *cli.Context, use func(context.Context, *delta.Table, string) e
 		return err
 	}
 	name := args[0]
+	if cloud.IsURL(name) {
+		return withBucket(c.Context, name, format, use)
+	}
 	if info, err := os.Stat(filepath.Join(name, "_delta_log")); err == nil && info.IsDir() {
 		store, err := storage.OpenDir(name)
 		if err != nil {
@@ -127,6 +131,19 @@ func withTable(c *cli.Context, use func(context.Context, *delta.Table, string) e
 		}
 		return use(ctx, t, format)
 	})
+}
+
+// withBucket opens the table in a folder of an object store.
+func withBucket(ctx context.Context, url, format string, use func(context.Context, *delta.Table, string) error) error {
+	store, err := cloud.Open(ctx, url)
+	if fault.CodeOf(err) == "INVALID_STORE_URL" {
+		return wrongUsage(err)
+	}
+	if err != nil {
+		return err
+	}
+	engine := &tableEngine{}
+	return errors.Join(use(ctx, delta.Open(store, engine.option()), format), engine.close(), store.Close())
 }
 
 func writeDescription(w io.Writer, d *delta.Description) error {

@@ -8,8 +8,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/weir-data/weir/host/storage/cloud/cloudtest"
 )
 
 // landing DIR N [FROM] writes N order documents, one a file, numbered from FROM (0).
@@ -132,3 +135,29 @@ func cmdAppend(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 	ts.Check(f.Close())
 }
+
+// bucket start | bucket put KEY FILE: an S3 of the script's own, whose one
+// bucket is called lake.
+func cmdBucket(ts *testscript.TestScript, neg bool, args []string) {
+	switch {
+	case !neg && len(args) == 1 && args[0] == "start":
+		s := cloudtest.StartS3()
+		ts.Defer(s.Close)
+		buckets.Store(ts.Getenv("WORK"), s)
+		for k, v := range cloudtest.S3Env(s.URL) {
+			ts.Setenv(k, v)
+		}
+	case !neg && len(args) == 3 && args[0] == "put":
+		v, ok := buckets.Load(ts.Getenv("WORK"))
+		s, is := v.(*cloudtest.Server)
+		if !ok || !is {
+			ts.Fatalf("bucket start comes first")
+		}
+		s.Put(args[1], []byte(ts.ReadFile(args[2])))
+	default:
+		ts.Fatalf("usage: bucket start | bucket put KEY FILE")
+	}
+}
+
+// buckets are those of the running scripts, by their folder.
+var buckets sync.Map

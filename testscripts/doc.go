@@ -6,6 +6,8 @@
 //     weir ARGS…          the command line, as its own process
 //     landing DIR N [FROM] writes N small order documents, numbered from FROM
 //     rows SQL WANT       compares the CSV of a query with a golden file
+//     bucket start        starts an S3 in which s3://lake/ is empty
+//     bucket put KEY FILE writes an object into it
 //     jsonl FILE EXPR     checks a field of JSON lines
 //   - crash_test.go kills the process at every failpoint and at random
 //     instants, and compares what is left with an undisturbed run.

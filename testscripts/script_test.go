@@ -43,6 +43,7 @@ func scriptParams(t *testing.T, dir string) testscript.Params {
 			"lines":   cmdLines,
 			"jsonl":   cmdJSONLines,
 			"append":  cmdAppend,
+			"bucket":  cmdBucket,
 		},
 		Condition: func(cond string) (bool, error) {
 			switch cond {

@@ -75,14 +75,14 @@ func newPlace(path string, env Env) (*place, error) {
 		if scheme {
 			return nil, fault.New("NOT_SUPPORTED", "path %s: only local folders can be read yet", path)
 		}
-		p.open = func(root string) (storage.Store, error) { return openLocal(root) }
+		p.open = func(root string) (storage.Store, error) { return OpenLocal(root) }
 	}
 	return p, nil
 }
 
-// openLocal opens a folder that exists: a misspelt landing folder must not
+// OpenLocal opens a folder that exists: a misspelt landing folder must not
 // look like an empty one.
-func openLocal(root string) (storage.Store, error) {
+func OpenLocal(root string) (storage.Store, error) {
 	if _, err := os.Stat(root); err != nil {
 		return nil, pathError(err, root)
 	}

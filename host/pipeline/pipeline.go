@@ -17,6 +17,7 @@ import (
 	"github.com/weir-data/weir/host/ingest"
 	"github.com/weir-data/weir/host/sql"
 	"github.com/weir-data/weir/host/storage"
+	"github.com/weir-data/weir/host/storage/cloud"
 	"github.com/weir-data/weir/runtime/plugin"
 )
 
@@ -58,6 +59,8 @@ type Pipeline struct {
 	store storage.Store
 	// made is false while the storage folder does not exist.
 	made bool
+	// buckets are open object stores.
+	buckets []*cloud.Store
 }
 
 // Open registers the pipeline's datasets and flows. It reads the SQL files and
@@ -83,7 +86,7 @@ func Open(ctx context.Context, spec *Spec, opts Options) (*Pipeline, error) {
 }
 
 func (p *Pipeline) load(ctx context.Context) error {
-	if err := p.findStorage(); err != nil {
+	if err := p.findStorage(ctx); err != nil {
 		return err
 	}
 	texts, err := p.spec.sqlFiles()
@@ -109,7 +112,7 @@ func (p *Pipeline) load(ctx context.Context) error {
 	if err := p.graph.resolve(ctx, p.tableExists); err != nil {
 		return err
 	}
-	return p.openSources()
+	return p.openSources(ctx)
 }
 
 // Close frees the engines and the modules.
@@ -121,6 +124,9 @@ func (p *Pipeline) Close(ctx context.Context) error {
 	if p.wasm != nil {
 		errs = append(errs, p.wasm.Close(ctx))
 	}
+	for _, b := range p.buckets {
+		errs = append(errs, b.Close())
+	}
 	return errors.Join(errs...)
 }
 
@@ -128,9 +134,18 @@ func (p *Pipeline) Close(ctx context.Context) error {
 func (p *Pipeline) Spec() *Spec { return p.spec }
 
 // findStorage opens the storage if it is there.
-func (p *Pipeline) findStorage() error {
+func (p *Pipeline) findStorage(ctx context.Context) (err error) {
 	if p.opts.Storage != nil {
 		p.store, p.made = p.opts.Storage, true
+		return nil
+	}
+	if cloud.IsURL(p.spec.Storage) {
+		// A bucket has no folders that could be missing.
+		p.store, err = p.openBucket(ctx, p.spec.Storage)
+		p.made = err == nil
+		if err != nil {
+			return fault.Place(err, "INVALID_SPEC", fault.Where{File: p.spec.Path})
+		}
 		return nil
 	}
 	p.store = absentStore{}
@@ -144,6 +159,18 @@ func (p *Pipeline) findStorage() error {
 		return fault.New("INVALID_SPEC", "the storage %s is no folder", p.spec.Storage).At(fault.Where{File: p.spec.Path})
 	}
 	return p.makeStorage()
+}
+
+// openBucket opens a folder of an object store; Close closes it.
+func (p *Pipeline) openBucket(ctx context.Context, url string) (storage.Store, error) {
+	s, err := cloud.Open(ctx, url)
+	if err != nil {
+		return nil, err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.buckets = append(p.buckets, s)
+	return s, nil
 }
 
 // makeStorage opens the storage and makes its folder when it is missing.

@@ -1,22 +1,28 @@
 package pipeline
 
 import (
+	"context"
+	"net/url"
 	"path/filepath"
 	"strings"
 
 	"github.com/weir-data/weir/host/fault"
 	"github.com/weir-data/weir/host/ingest"
+	"github.com/weir-data/weir/host/storage"
+	"github.com/weir-data/weir/host/storage/cloud"
 )
 
 // openSources checks the options of every file source; nothing is read.
-func (p *Pipeline) openSources() error {
+func (p *Pipeline) openSources(ctx context.Context) error {
 	for _, d := range p.graph.order {
 		for _, in := range d.flow.body.inputs {
 			if in.files == nil {
 				continue
 			}
 			at := fault.Where{Dataset: d.id, Flow: d.flow.name, File: in.place.File, Line: in.place.Line}
-			src, err := ingest.Parse(in.files.kind, in.files.path, in.files.options, ingest.Env{Dir: p.spec.Dir})
+			src, err := ingest.Parse(in.files.kind, in.files.path, in.files.options, ingest.Env{
+				Dir: p.spec.Dir, Open: func(root string) (storage.Store, error) { return p.openLanding(ctx, root) },
+			})
 			if err != nil {
 				return located(err, "INVALID_SOURCE", at)
 			}
@@ -29,18 +35,44 @@ func (p *Pipeline) openSources() error {
 	return nil
 }
 
+// openLanding opens the folder of a source. One that does not exist, which in a
+// bucket is one without anything in it, must not look like one without news.
+func (p *Pipeline) openLanding(ctx context.Context, root string) (storage.Store, error) {
+	if !strings.Contains(root, "://") {
+		return ingest.OpenLocal(root)
+	}
+	if !cloud.IsURL(root) {
+		return nil, fault.New("NOT_SUPPORTED", "path %s: local folders, s3://, azblob:// and gs:// can be read", root)
+	}
+	ctx = context.WithoutCancel(ctx) // the store is used after the call that opened the pipeline
+	scheme, rest, _ := strings.Cut(root, "://")
+	bucket, path, _ := strings.Cut(rest, "/")
+	s, err := p.openBucket(ctx, scheme+"://"+bucket+"/"+(&url.URL{Path: path}).EscapedPath())
+	if err != nil {
+		return nil, err
+	}
+	for _, err := range s.List(ctx, "", storage.ListOptions{NamesOnly: true}) {
+		return s, err
+	}
+	return nil, fault.New("PATH_NOT_FOUND", "there is nothing in %s", root).
+		WithHint("Correct the path, name a folder instead of a file, or put the first file there")
+}
+
 // outsideStorage refuses a landing folder that holds the pipeline's storage:
 // the source would read the tables' own logs.
 func (p *Pipeline) outsideStorage(path string) *fault.Error {
-	if strings.Contains(path, "://") {
-		return nil
-	}
 	landing := path
 	if i := strings.IndexAny(landing, "*?[{"); i >= 0 {
-		landing = filepath.Dir(landing[:i] + "x")
+		landing = landing[:strings.LastIndexByte(landing[:i], '/')+1]
 	}
-	landing = p.spec.abs(landing)
-	if rel, err := filepath.Rel(landing, p.spec.Storage); err == nil && rel != ".." && !strings.HasPrefix(rel, "../") {
+	around := false
+	if remote := cloud.IsURL(p.spec.Storage); remote || strings.Contains(path, "://") {
+		storage, _, _ := strings.Cut(p.spec.Storage, "?")
+		around = remote && strings.HasPrefix(strings.TrimSuffix(storage, "/")+"/", strings.TrimSuffix(landing, "/")+"/")
+	} else if rel, err := filepath.Rel(p.spec.abs(landing), p.spec.Storage); err == nil {
+		around = rel != ".." && !strings.HasPrefix(rel, "../")
+	}
+	if around {
 		return fault.New("NESTED_STORAGE", "the files of %s lie around the storage %s, whose tables would be read as input", path, p.spec.Storage).
 			WithHint("Make landing folder and storage siblings")
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/weir-data/weir/host/catalog"
 	"github.com/weir-data/weir/host/fault"
+	"github.com/weir-data/weir/host/storage/cloud"
 	"github.com/weir-data/weir/runtime/plugin"
 )
 
@@ -178,8 +179,12 @@ func parseSpec(file string, text []byte, overrides map[string]string, env func(s
 			if err != nil {
 				return err
 			}
+			if cloud.IsURL(path) {
+				s.Storage = path
+				return nil
+			}
 			if scheme, _, ok := strings.Cut(path, "://"); ok && scheme != "file" {
-				e := f.errAt(n, "storage %q: only local folders can be used", path)
+				e := f.errAt(n, "storage %q: only local folders and s3://, azblob:// and gs:// can be used", path)
 				e.Code = "NOT_SUPPORTED"
 				return e
 			}

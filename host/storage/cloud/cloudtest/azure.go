@@ -15,11 +15,9 @@ const azureAccount = "devstoreaccount1"
 // Azure starts an Azure Blob Storage and sets the environment so that clients
 // find it. Its folders are azblob://lake/….
 func Azure(t testing.TB) *Server {
-	s := newServer(t, func(s *Server) http.HandlerFunc { return s.azure })
-	for k, v := range AzureEnv(strings.TrimPrefix(s.URL, "http://")) {
-		t.Setenv(k, v)
-	}
-	return s
+	t.Helper()
+	s := newServer(func(s *Server) http.HandlerFunc { return s.azure })
+	return s.forTest(t, AzureEnv(strings.TrimPrefix(s.URL, "http://")))
 }
 
 // AzureEnv is the environment in which clients find an emulator at host:port.

@@ -82,11 +82,19 @@ func (c condition) holds(o *object) bool {
 	return true
 }
 
-func newServer(t testing.TB, handler func(*Server) http.HandlerFunc) *Server {
-	t.Helper()
+func newServer(handler func(*Server) http.HandlerFunc) *Server {
 	s := &Server{objects: map[string]*object{}, uploads: map[string]*upload{}}
 	s.Server = httptest.NewServer(s.faulty(handler(s)))
+	return s
+}
+
+// forTest ends the server with the test, for which it sets the environment.
+func (s *Server) forTest(t testing.TB, env map[string]string) *Server {
+	t.Helper()
 	t.Cleanup(s.Close)
+	for k, v := range env {
+		t.Setenv(k, v)
+	}
 	return s
 }
 

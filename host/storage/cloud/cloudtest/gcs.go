@@ -20,9 +20,9 @@ import (
 // GCS starts a Google Cloud Storage and sets the environment so that clients
 // find it. Its folders are gs://lake/….
 func GCS(t testing.TB) *Server {
-	s := newServer(t, func(s *Server) http.HandlerFunc { return s.gcs })
-	t.Setenv("STORAGE_EMULATOR_HOST", strings.TrimPrefix(s.URL, "http://"))
-	return s
+	t.Helper()
+	s := newServer(func(s *Server) http.HandlerFunc { return s.gcs })
+	return s.forTest(t, map[string]string{"STORAGE_EMULATOR_HOST": strings.TrimPrefix(s.URL, "http://")})
 }
 
 // gcsObject is an object as the JSON interface writes it.

@@ -14,14 +14,17 @@ import (
 	"time"
 )
 
-// S3 starts an S3 and sets the environment so that clients find it: this
-// process's, and with Env that of others. Its folders are s3://lake/….
+// S3 starts an S3 for a test and sets the environment so that clients find it.
+// Its folders are s3://lake/….
 func S3(t testing.TB) *Server {
-	s := newServer(t, func(s *Server) http.HandlerFunc { return s.s3 })
-	for k, v := range S3Env(s.URL) {
-		t.Setenv(k, v)
-	}
-	return s
+	t.Helper()
+	s := StartS3()
+	return s.forTest(t, S3Env(s.URL))
+}
+
+// StartS3 starts an S3, which the caller closes.
+func StartS3() *Server {
+	return newServer(func(s *Server) http.HandlerFunc { return s.s3 })
 }
 
 // S3Env is the environment in which clients find an S3 at an endpoint.
