@@ -58,8 +58,11 @@ type CheckProblem struct {
 
 // Check compares a version of the table with what the log says of it: every
 // live file is there, has the size and the rows that the log gives, and a
-// deletion vector that can be read and fits. What it finds is in the report;
-// the error is for a table that cannot be opened and a check that was given up.
+// deletion vector that can be read and fits; the files of the change data feed
+// are there as long as VACUUM keeps them; every checkpoint, compacted file and
+// version checksum says what the commits come to. What it finds is in the
+// report; the error is for a table that cannot be opened and a check that was
+// given up.
 func (t *Table) Check(ctx context.Context, opt CheckOptions) (*CheckReport, error) {
 	version := int64(-1)
 	if opt.Version != nil {
@@ -75,6 +78,9 @@ func (t *Table) Check(ctx context.Context, opt CheckOptions) (*CheckReport, erro
 	c := &checker{table: t, snapshot: s, opt: opt, report: &CheckReport{Version: s.version}}
 	if c.opt.Limit <= 0 {
 		c.opt.Limit = defaultCheckLimit
+	}
+	if err := c.log(ctx); err != nil {
+		return nil, err
 	}
 	if err := c.files(ctx); err != nil {
 		return nil, err
