@@ -75,7 +75,7 @@ func (x *transaction) resolveDeletes() error {
 }
 
 // planDeletes turns the deletions into removes, and adds with the new vectors.
-func (x *transaction) planDeletes(ctx context.Context, a *attempt, m *Metadata) error {
+func (x *transaction) planDeletes(ctx context.Context, a *attempt, p *Protocol, m *Metadata) error {
 	partly := map[string]*RowSet{} // what of each file is deleted, unless it is all of it
 	for _, path := range slices.Sorted(maps.Keys(x.deletes)) {
 		d := x.deletes[path]
@@ -112,7 +112,11 @@ func (x *transaction) planDeletes(ctx context.Context, a *attempt, m *Metadata) 
 		a.deleted.vectorsAdded++
 		partly[path] = all
 	}
-	return x.planVectors(ctx, a, m, partly)
+	if len(partly) > 0 && !(p.has("deletionVectors") && isTrue(m, "delta.enableDeletionVectors")) {
+		return fault.New("DELTA_DELETION_VECTORS_DISABLED", "rows cannot be deleted by deletion vectors: the table does not enable them").
+			WithHint("Set the property delta.enableDeletionVectors to true, or rewrite the files")
+	}
+	return x.planVectors(ctx, a, partly)
 }
 
 func overlap(a, b *RowSet) int64 {
@@ -122,13 +126,9 @@ func overlap(a, b *RowSet) int64 {
 	return b.Len() - b.Minus(a).Len()
 }
 
-func (x *transaction) planVectors(ctx context.Context, a *attempt, m *Metadata, partly map[string]*RowSet) error {
+func (x *transaction) planVectors(ctx context.Context, a *attempt, partly map[string]*RowSet) error {
 	if len(partly) == 0 {
 		return nil
-	}
-	if !isTrue(m, "delta.enableDeletionVectors") {
-		return fault.New("DELTA_DELETION_VECTORS_DISABLED", "rows cannot be deleted by deletion vectors: the table does not enable them").
-			WithHint("Set the property delta.enableDeletionVectors to true, or rewrite the files")
 	}
 	if !x.vectors.serves(x.deletes) {
 		x.discardVectors(ctx)

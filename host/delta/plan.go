@@ -89,7 +89,7 @@ func (x *transaction) planFiles(ctx context.Context, a *attempt, p *Protocol, m 
 			a.actions.adds[i].DataChange = false
 		}
 	}
-	if err := x.planDeletes(ctx, a, m); err != nil {
+	if err := x.planDeletes(ctx, a, p, m); err != nil {
 		return err
 	}
 	if len(c.ChangeData) > 0 && !isTrue(m, "delta.enableChangeDataFeed") {
