@@ -208,14 +208,6 @@ func leavesOf(f *pqarrow.SchemaField, set map[int]bool) map[int]bool {
 	return set
 }
 
-func allGroups(r *file.Reader) []int {
-	out := make([]int, r.NumRowGroups())
-	for i := range out {
-		out[i] = i
-	}
-	return out
-}
-
 func (c *storedColumn) next(n int) (arrow.Array, error) {
 	if err := c.pass(); err != nil {
 		return nil, err

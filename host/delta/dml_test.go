@@ -15,6 +15,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 
 	"github.com/weir-data/weir/host/fault"
+	"github.com/weir-data/weir/host/storage/faultstore"
 )
 
 // dmlRow is a row of the model. Its key is never updated, so that the model
@@ -464,5 +465,81 @@ func TestMutationsRefuseWhatCannotBe(t *testing.T) {
 	}
 	if left := f.dataFiles(); len(left) != 1 {
 		t.Errorf("left %v", left)
+	}
+}
+
+// Whichever call of the store fails, an UPDATE is made as a whole or not at
+// all, and a failed one leaves neither memory nor files behind that it knows of.
+func TestAnUpdateIsMadeOrNot(t *testing.T) {
+	for _, vectors := range []string{"true", "false"} {
+		for n := 1; ; n++ {
+			f := newFixture(t).withEngine()
+			f.commit(Commit{Schema: dmlSchema, Properties: map[string]string{"delta.enableDeletionVectors": vectors, "delta.enableChangeDataFeed": "true", "delta.enableRowTracking": "true"}})
+			s := f.snapshot()
+			f.commit(Commit{Read: s, Add: f.write(WriteOptions{Snapshot: s, Name: "n"}, `[{"key":1,"part":"a","n":1},{"key":2,"part":"a","n":2},{"key":3,"part":"b","n":3}]`)})
+			before := f.rows()
+			twin := faultstore.New(f.store, faultstore.AtCall(n, faultstore.Fail(errLost)))
+			f.table = Open(twin, WithAllocator(f.mem), WithEngine(miniEngine{f.mem}))
+			res, err := f.table.Update(background, UpdateOptions{Where: "key > 1", Set: map[string]string{"n": "n * 10"}})
+			after := strings.Join(f.rows(), " ")
+			changed := after == "key=1|part=a|n=1| key=2|part=a|n=20| key=3|part=b|n=30|"
+			if changed != (err == nil) || !changed && after != strings.Join(before, " ") {
+				t.Fatalf("vectors %s, call %d: %v, %v, rows %s", vectors, n, res, err, after)
+			}
+			if err != nil && !errors.Is(err, errLost) {
+				t.Errorf("vectors %s, call %d: %v", vectors, n, err)
+			}
+			if report := f.check(CheckOptions{}); len(report.Problems) > 0 {
+				t.Errorf("vectors %s, call %d: %v", vectors, n, report.Problems)
+			}
+			if len(twin.Calls()) < n {
+				if n < 10 {
+					t.Errorf("only %d calls failed, the test tests little", n)
+				}
+				break
+			}
+		}
+	}
+}
+
+func TestNamesOfTheFeedAreNoColumns(t *testing.T) {
+	f := newFixture(t)
+	schema := arrow.NewSchema([]arrow.Field{columnWith("id", long), columnWith("_Commit_Version", long)}, nil)
+	if _, err := f.table.Commit(background, Commit{Schema: schema, Properties: feedOn}); !fault.Is(err, "DELTA_RESERVED_COLUMN") {
+		t.Error(err)
+	}
+	f.commit(Commit{Schema: schema})
+	if _, err := f.table.Commit(background, Commit{Read: f.snapshot(), Properties: feedOn}); !fault.Is(err, "DELTA_RESERVED_COLUMN") {
+		t.Error(err)
+	}
+}
+
+// A schema that a mutation brings along is the table's with its commit.
+func TestAMutationMayAddColumns(t *testing.T) {
+	f := newFixture(t).withEngine()
+	f.commit(Commit{Schema: dmlSchema, Properties: map[string]string{"delta.enableDeletionVectors": "true", "delta.enableChangeDataFeed": "true"}})
+	s := f.snapshot()
+	f.commit(Commit{Read: s, Add: f.write(WriteOptions{Snapshot: s, Name: "n"}, `[{"key":1,"part":"a","n":1},{"key":2,"part":"a","n":2}]`)})
+	s = f.snapshot()
+	wider := arrow.NewSchema(append(slices.Clone(s.Schema().Fields()), columnWith("more", long)), nil)
+	m, err := s.Mutate(background, MutateOptions{Schema: wider})
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, _ := s.Files(background)
+	post := f.batch(wider, `[{"key":2,"part":"a","n":3,"more":7}]`)
+	defer post.Release()
+	if err := m.Update(background, files[0], NewRowSet(1), post); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := m.Commit(background, Commit{Operation: "MERGE"}); err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Join(f.rows(), " "); got != "key=1|part=a|n=1|more=null| key=2|part=a|n=3|more=7|" {
+		t.Error(got)
+	}
+	model := &dmlModel{fixture: f}
+	if got := strings.Join(model.changesOf(2), " "); got != "update_postimage key=2|part=a|n=3|more=7| update_preimage key=2|part=a|n=2|more=null|" {
+		t.Error(got)
 	}
 }

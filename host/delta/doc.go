@@ -20,6 +20,12 @@
 //   - What cannot be read right is refused by name (DELTA_UNSUPPORTED_FEATURE
 //     and others), and no bytes from outside make the package panic.
 //
+// Snapshot.Mutate changes rows at known places, Table.Delete, Update and
+// Overwrite those that meet a condition; both write change files where the
+// change data feed needs them and keep row ids. What a FileWriter takes meets
+// the table's constraints, generated columns and defaults, which WithEngine's
+// Engine evaluates.
+//
 // Commit.Delete takes single rows out by deletion vectors; commits that touch
 // other rows of the same file follow each other. Row ids, in-commit timestamps
 // and metadata domains follow from what the table has enabled.

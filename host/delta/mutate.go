@@ -270,6 +270,7 @@ func (m *Mutation) Commit(ctx context.Context, c Commit) (Result, error) {
 	m.ended = true
 	res, err := m.snapshot.table.Commit(ctx, c)
 	if m.random && isConflict(err) {
+		// The files are ours alone: no other attempt can have had their name.
 		err = errors.Join(err, m.removeFiles(ctx))
 	}
 	return res, err
@@ -278,7 +279,7 @@ func (m *Mutation) Commit(ctx context.Context, c Commit) (Result, error) {
 // isConflict tells whether a commit failed before it reached the log.
 func isConflict(err error) bool {
 	code := fault.CodeOf(err)
-	return strings.HasPrefix(code, "DELTA_CONCURRENT_") || code == "DELTA_METADATA_CHANGED" || code == "DELTA_PROTOCOL_CHANGED"
+	return strings.HasPrefix(code, "DELTA_CONCURRENT_") || slices.Contains([]string{"DELTA_METADATA_CHANGED", "DELTA_PROTOCOL_CHANGED", "DELTA_ALREADY_COMMITTED"}, code)
 }
 
 // finish writes what is left to write and puts it into the commit.

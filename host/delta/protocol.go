@@ -127,6 +127,20 @@ func checkWritable(p *Protocol, m *Metadata, schema *structType) error {
 			}
 		}
 	}
+	return checkFeedColumns(m, schema)
+}
+
+// checkFeedColumns keeps the columns of the change data feed apart from those of the table.
+func checkFeedColumns(m *Metadata, schema *structType) error {
+	if !isTrue(m, "delta.enableChangeDataFeed") {
+		return nil
+	}
+	for _, name := range []string{ChangeTypeColumn, CommitVersionColumn, CommitTimestampColumn} {
+		if f := schema.findFold(name); f != nil {
+			return fault.New("DELTA_RESERVED_COLUMN", "the table has a column %q, a name that its change data feed needs", f.name).
+				WithHint("Rename the column, or set delta.enableChangeDataFeed to false")
+		}
+	}
 	return nil
 }
 

@@ -23,7 +23,7 @@ func TestTheRowIndexIsThePlaceInTheFile(t *testing.T) {
 				t.Fatal(err)
 			}
 			var got []int64
-			last := int(r.Schema().NumFields()) - 1
+			last := r.Schema().NumFields() - 1
 			if name := r.Schema().Field(last).Name; name != RowIndexColumn {
 				t.Error(name)
 			}

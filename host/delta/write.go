@@ -257,7 +257,7 @@ func (w *FileWriter) conform(ctx context.Context, rec arrow.RecordBatch, rules *
 	if err != nil {
 		return nil, err
 	}
-	cols = append(cols, hidden...)
+	cols = slices.Concat(cols, hidden)
 	if j := slices.Index(used, false); j >= 0 {
 		return nil, fault.New("DELTA_COLUMN_NOT_FOUND", "column %q of the batch is not in the table", fields[j].Name).
 			WithHint("Add it with MergeSchema")

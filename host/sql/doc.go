@@ -67,6 +67,15 @@
 // subqueries and aggregates. `NULL PASS` at the end of a CONSTRAINT … EXPECT
 // lets a NULL condition pass; without it, or with NULL VIOLATE, it violates.
 //
+// # Expressions of tables
+//
+// Evaluator evaluates what Delta tables carry (constraints, generated columns,
+// defaults) and the conditions of DELETE and UPDATE, by the same rules as
+// expectations: one row's columns and nothing else. These texts come from Spark,
+// so they are Spark's to the letter: "x" is a text, a backslash escapes, 5L is a
+// BIGINT, and <=>, !, DIV and RLIKE are operators (sparktext.go). x[i] is refused:
+// only its type tells whether i is a place or a key.
+//
 // # Isolation
 //
 // The allow-lists are the first wall. The second is the instance: in memory,
