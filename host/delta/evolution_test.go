@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
 )
 
 // A history of schema changes is compared with a model that knows nothing of
@@ -60,6 +61,8 @@ type schemaModel struct {
 	rand   *rand.Rand
 	root   *node
 	part   *node // the partition column, if there is one
+	id     *node // a column whose values are unique, which stays
+	last   int   // the last of those values
 	mapped bool
 	rows   []record
 }
@@ -236,12 +239,19 @@ func (m *schemaModel) expected(f *fixture) []string {
 func (m *schemaModel) newRows() []record {
 	out := make([]record, m.rand.IntN(4))
 	for i := range out {
-		out[i] = record{}
-		for _, b := range m.root.below {
-			out[i][b] = m.value(b)
-		}
+		m.last++
+		out[i] = m.newRow(m.last)
 	}
 	return out
+}
+
+func (m *schemaModel) newRow(id int) record {
+	r := record{}
+	for _, b := range m.root.below {
+		r[b] = m.value(b)
+	}
+	r[m.id] = id
+	return r
 }
 
 // write makes files of new rows, in the schema as it is in the model.
@@ -262,7 +272,14 @@ func (m *schemaModel) partitionBy() []string {
 // step commits one change of the table and does the same to the model.
 func (m *schemaModel) step(f *fixture, name string) string {
 	s := f.snapshot()
-	switch op := m.rand.IntN(10); {
+	switch op := m.rand.IntN(14); {
+	case op == 10:
+		if _, err := f.table.Optimize(background, OptimizeOptions{}); err != nil {
+			f.t.Fatal(err)
+		}
+		return "optimize"
+	case op > 10:
+		return m.mutate(f, s, name)
 	case op < 3:
 		rows := m.newRows()
 		f.commit(Commit{Read: s, Add: m.write(f, s, name, rows, nil)})
@@ -291,6 +308,62 @@ func (m *schemaModel) step(f *fixture, name string) string {
 	return m.change(f, s)
 }
 
+// mutate deletes and updates rows of the table by where they lie.
+func (m *schemaModel) mutate(f *fixture, s *Snapshot, name string) string {
+	files, err := s.Files(background)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	mut, err := s.Mutate(background, MutateOptions{Name: name})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	byID := map[int]int{}
+	for i, r := range m.rows {
+		byID[r[m.id].(int)] = i
+	}
+	gone := map[int]bool{}
+	for _, file := range files {
+		located, err := scanRows(background, s, ScanOptions{Columns: []string{m.id.name}, Files: []AddFile{file}, RowIndex: true}, nil)
+		if err != nil {
+			f.t.Fatal(err)
+		}
+		var deleted, updated []int64
+		var post []record
+		for _, text := range located {
+			var id, at int
+			if _, err := fmt.Sscanf(text[strings.Index(text, "=text "):], "=text %d|"+RowIndexColumn+"=%d|", &id, &at); err != nil {
+				f.t.Fatal(text, err)
+			}
+			switch m.rand.IntN(4) {
+			case 0:
+				deleted, gone[id] = append(deleted, int64(at)), true
+			case 1:
+				updated, post = append(updated, int64(at)), append(post, m.newRow(id))
+			}
+		}
+		if len(deleted) > 0 {
+			err = mut.Delete(background, file, NewRowSet(deleted...))
+		}
+		if err == nil && len(updated) > 0 {
+			rec := f.batch(m.schema(), m.jsonOf(post))
+			err = mut.Update(background, file, NewRowSet(updated...), rec)
+			rec.Release()
+		}
+		if err != nil {
+			f.t.Fatal(err)
+		}
+		for _, r := range post {
+			m.rows[byID[r[m.id].(int)]] = r
+		}
+	}
+	if _, err := mut.Commit(background, Commit{}); err != nil {
+		f.t.Fatal(err)
+	}
+	m.rows = slices.DeleteFunc(m.rows, func(r record) bool { return gone[r[m.id].(int)] })
+	return "mutate"
+}
+
 // change commits several changes of columns at once.
 func (m *schemaModel) change(f *fixture, s *Snapshot) string {
 	var c SchemaChange
@@ -314,7 +387,7 @@ func (m *schemaModel) change(f *fixture, s *Snapshot) string {
 		case 1:
 			// What lies in a dropped column must not be changed besides.
 			n := m.pick(func(n *node) bool {
-				free := isField(n) && n != m.part && len(n.parent.below) > 2 && !touched[n]
+				free := isField(n) && n != m.part && n != m.id && len(n.parent.below) > 2 && !touched[n]
 				n.walk(func(b *node) { free = free && !touched[b] })
 				return free
 			})
@@ -345,10 +418,11 @@ func (m *schemaModel) change(f *fixture, s *Snapshot) string {
 
 // TestRandomHistoriesOfSchemasKeepEveryValue changes schemas of random nested
 // tables: columns are added, renamed, dropped, widened, and come back under old
-// names; the table gets column mapping on the way. Every version reads as the
+// names; the table gets column mapping on the way, rows are deleted, updated and
+// moved. Every version reads as the
 // model has it, from the log and from checkpoints. WEIR_SOAK=n runs n histories.
 func TestRandomHistoriesOfSchemasKeepEveryValue(t *testing.T) {
-	histories := 30
+	histories := 20
 	if n, err := strconv.Atoi(os.Getenv("WEIR_SOAK")); err == nil {
 		histories = n
 	}
@@ -360,27 +434,32 @@ func TestRandomHistoriesOfSchemasKeepEveryValue(t *testing.T) {
 			for range 2 + m.rand.IntN(3) {
 				m.root.below = append(m.root.below, m.newNode(m.root, m.freeName(m.root), 3))
 			}
+			m.id = &node{name: m.freeName(m.root), kind: "leaf", typ: 8, parent: m.root}
+			m.root.below = append(m.root.below, m.id)
 			if m.rand.IntN(3) == 0 {
 				m.part = &node{name: m.freeName(m.root), kind: "leaf", typ: []int{0, 2, 4, 6, 10}[m.rand.IntN(5)], parent: m.root}
 				m.root.below = append(m.root.below, m.part)
 			}
 			properties := map[string]string{"delta.enableTypeWidening": "true", "delta.checkpointInterval": "5"}
+			for _, name := range []string{"delta.enableDeletionVectors", "delta.enableChangeDataFeed", "delta.enableRowTracking"} {
+				properties[name] = fmt.Sprint(m.rand.IntN(2) == 0)
+			}
 			if mode := []string{"none", "name", "id"}[m.rand.IntN(3)]; mode != "none" {
 				properties["delta.columnMapping.mode"], m.mapped = mode, true
 			}
 			m.rows = m.newRows()
 			f.commit(Commit{Schema: m.schema(), PartitionBy: m.partitionBy(), Properties: properties, Add: m.write(f, nil, "first", m.rows, properties)})
-			history := [][]string{m.expected(f)}
+			history := map[int64][]string{0: m.expected(f)}
 			for i := range 14 {
 				op := m.step(f, fmt.Sprint("n", i))
 				want := m.expected(f)
 				if got := f.rows(); !slices.Equal(got, want) {
 					t.Fatalf("step %d, %s:\n%s", i, op, firstDifference(got, want))
 				}
-				history = append(history, want)
+				history[f.snapshot().Version()] = want // some steps are several versions, or none
 			}
 			for version, want := range history {
-				s, err := f.reopen().SnapshotAt(background, int64(version))
+				s, err := f.reopen().SnapshotAt(background, version)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -391,7 +470,45 @@ func TestRandomHistoriesOfSchemasKeepEveryValue(t *testing.T) {
 				}
 			}
 			checkIDs(t, f.snapshot())
+			if properties["delta.enableChangeDataFeed"] == "true" {
+				f.checkSumOfChanges(t)
+			}
 		})
+	}
+}
+
+// checkSumOfChanges adds up the change data feed: what was inserted and not
+// deleted since, in the columns of the last version, is what the table holds.
+func (f *fixture) checkSumOfChanges(t *testing.T) {
+	t.Helper()
+	r, err := f.reopen().Changes(background, ChangesOptions{From: 0, To: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Release()
+	sum := map[string]int{}
+	for r.Next() {
+		rec := r.RecordBatch()
+		kinds := rec.Column(int(rec.NumCols()) - 3).(*array.String)
+		for i, row := range recordRows(rec, map[string]bool{"_change_type": true, "_commit_version": true, "_commit_timestamp": true}) {
+			switch kinds.Value(i) {
+			case "insert", "update_postimage":
+				sum[row]++
+			default:
+				sum[row]--
+			}
+		}
+	}
+	if r.Err() != nil {
+		t.Fatal(r.Err())
+	}
+	for _, row := range f.rows() {
+		sum[row]--
+	}
+	for row, n := range sum {
+		if n != 0 {
+			t.Errorf("%+d of %s", n, row)
+		}
 	}
 }
 
