@@ -116,6 +116,7 @@ soak: toolchain
 	done
 	WEIR_SOAK_MODULES="$${SOAK_MODULES:-500}" go test -count=1 -timeout 0 -v -run '^TestModulesOfBinaryensFuzzerComputeTheSame$$' ./runtime/meter
 	WEIR_SOAK_SANDBOX="$${SOAK_SANDBOX:-10m}" go test -count=1 -timeout 0 -v -run '^TestSoak$$' ./runtime/plugin
+	WEIR_SOAK_CARE="$${SOAK_CARE:-2000}" go test -count=1 -timeout 0 -run '^TestCareChangesNoVersionThatIsKept$$' ./host/delta
 	WEIR_SOAK_KILLS="$${SOAK_KILLS:-2000}" go test -count=1 -timeout 0 -run '^TestRandomKills$$' ./testscripts
 
 clean:
