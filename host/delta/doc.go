@@ -34,6 +34,10 @@
 // files, statistics and partition values of a table with column mapping go by
 // physical names, and the schema that callers see by the others.
 //
+// Optimize packs, purges and clusters files, Vacuum deletes what no kept
+// version needs, Restore brings a version back, and Check compares a table with
+// its log. None of them changes what a version that is kept reads.
+//
 // It does not write tables with identity columns or Iceberg compatibility, nor
 // those whose commits a catalog decides, and it neither filters rows (see
 // ScanOptions.Where) nor evaluates SQL but through an Engine.

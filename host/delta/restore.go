@@ -97,9 +97,9 @@ func (t *Table) restorePoint(ctx context.Context, opt RestoreOptions) (*Snapshot
 
 func (o *RestoreOptions) parameters() map[string]any {
 	if !o.Time.IsZero() {
-		return map[string]any{"version": nil, "timestamp": o.Time.UTC().Format(time.RFC3339Nano)}
+		return map[string]any{"timestamp": o.Time.UTC().Format(time.RFC3339Nano)}
 	}
-	return map[string]any{"version": o.Version, "timestamp": nil}
+	return map[string]any{"version": o.Version}
 }
 
 // restoreFiles gives the logical files that only the old version has, and those that only the new one has.
