@@ -98,7 +98,7 @@ func TestSpecRefusals(t *testing.T) {
 		"number as name":               {"name: 5\nstorage: s\n", "INVALID_SPEC", "line 1", `Write "5"`},
 		"alias":                        {"name: &a p\nstorage: *a\n", "INVALID_SPEC", "line 1", "anchor"},
 		"tag":                          {"name: !!str 5\nstorage: s\n", "INVALID_SPEC", "line 1", "tagged"},
-		"cloud storage":                {"name: p\nstorage: s3://bucket/x\n", "NOT_SUPPORTED", "line 2", "only local folders"},
+		"other storage":                {"name: p\nstorage: hdfs://bucket/x\n", "NOT_SUPPORTED", "line 2", "only local folders"},
 		"env not set":                  {head + "catalog: ${env:NOPE}\n", "INVALID_SPEC", "line 3", "NOPE is not set"},
 		"env not closed":               {head + "catalog: ${env:NOPE\n", "INVALID_SPEC", "line 3", "no closing }"},
 		"env without name":             {head + "catalog: ${env:-x}\n", "INVALID_SPEC", "line 3", "no name of an environment variable"},
