@@ -1,6 +1,7 @@
 package delta
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -30,7 +31,9 @@ func state(t testing.TB, s *Snapshot) map[string]any {
 		tomb.DataChange, tomb.Tags = false, nil
 		tombs = append(tombs, tomb)
 	})
-	slices.SortFunc(tombs, func(a, b RemoveFile) int { return strings.Compare(a.Path, b.Path) })
+	slices.SortFunc(tombs, func(a, b RemoveFile) int {
+		return cmp.Or(strings.Compare(a.Path, b.Path), strings.Compare(a.DeletionVector.id(), b.DeletionVector.id()))
+	})
 	return map[string]any{
 		"version": s.version, "protocol": *s.protocol, "metadata": *s.metadata, "files": files, "tombs": tombs, "txns": s.txns, "domains": s.domains,
 	}
