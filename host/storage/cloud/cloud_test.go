@@ -2,6 +2,7 @@ package cloud_test
 
 import (
 	"context"
+	"os"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -12,7 +13,12 @@ import (
 	"github.com/weir-data/weir/host/storage/storagetest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if url := os.Getenv(lockChild); url != "" {
+		holdLock(url)
+	}
+	goleak.VerifyTestMain(m)
+}
 
 var ctx = context.Background()
 

@@ -27,8 +27,9 @@ const (
 )
 
 // TryLock implements storage.Locker by a lease: an object that its holder
-// writes again every quarter of a minute, over just the version it wrote last. One
-// that is a minute old by the store's own clock may be taken.
+// writes again every quarter of a minute, over just the version it wrote last.
+// One that is a minute old by the store's own clock may be taken, and at once
+// one whose holder ran on this machine and has died.
 //
 // A lease cannot stop a holder that slept through it; its unlock then fails
 // with STORAGE_LOCK_LOST. So a lock keeps order among processes that mean well,
@@ -79,7 +80,7 @@ func (l *lease) take(ctx context.Context) error {
 			return err
 		}
 	}
-	if old.Metadata[releasedKey] != "true" {
+	if old.Metadata[releasedKey] != "true" && !died(old.Metadata[processKey]) {
 		now, err := l.store.now(ctx)
 		if err != nil {
 			return err
@@ -98,7 +99,9 @@ func (l *lease) write(ctx context.Context, old *blob.Attributes, released bool) 
 	if err != nil {
 		return err
 	}
-	opts := blob.WriterOptions{IfNotExist: old == nil, Metadata: map[string]string{holderKey: l.holder, releasedKey: fmt.Sprint(released), markKey: uuid.NewString()}}
+	opts := blob.WriterOptions{IfNotExist: old == nil, Metadata: map[string]string{
+		holderKey: l.holder, processKey: thisProcess(), releasedKey: fmt.Sprint(released), markKey: uuid.NewString(),
+	}}
 	if old != nil {
 		opts.BeforeWrite = l.store.service.replaces(old)
 	}

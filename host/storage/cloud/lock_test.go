@@ -2,7 +2,11 @@ package cloud_test
 
 import (
 	"errors"
+	"fmt"
+	"io"
 	"net/http"
+	"os"
+	"os/exec"
 	"strings"
 	"testing"
 	"time"
@@ -122,4 +126,53 @@ func TestAStoreThatIgnoresVersionsHoldsNoLocks(t *testing.T) {
 	if err := s.PutIfAbsent(ctx, "x", nil); err != nil {
 		t.Errorf("put-if-absent needs less: %v", err)
 	}
+}
+
+// A process of this machine that was killed holds nothing back.
+func TestALockOfAProcessKilledHereIsFree(t *testing.T) {
+	cloudtest.S3(t)
+	s := open(t, "s3://lake/t")
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), lockChild+"=s3://lake/t")
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	line := make([]byte, 6)
+	if _, err := io.ReadFull(out, line); err != nil || string(line) != "locked" {
+		t.Fatalf("%q, %v", line, err)
+	}
+	if _, err := s.TryLock(ctx, "lock"); !errors.Is(err, storage.ErrLocked) {
+		t.Errorf("beside a living process: %v", err)
+	}
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait() // killed, as it should be
+	unlock, err := s.TryLock(ctx, "lock")
+	if err != nil {
+		t.Fatalf("after its death: %v", err)
+	}
+	if err := unlock(); err != nil {
+		t.Error(err)
+	}
+}
+
+const lockChild = "CLOUD_LOCK_CHILD"
+
+// holdLock takes the lock, says so and waits to be killed.
+func holdLock(url string) {
+	s, err := cloud.Open(ctx, url)
+	if err == nil {
+		_, err = s.TryLock(ctx, "lock")
+	}
+	if err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
+	fmt.Println("locked")
+	select {}
 }
