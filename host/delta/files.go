@@ -61,8 +61,33 @@ func (t *Table) newParquetReader(o storage.Object) (r *file.Reader, err error) {
 	defer guard(&err, "DELTA_INVALID_DATA_FILE", "the footer")
 	// Scratch memory of the decoders comes from the Go heap: not all of it is
 	// given back (arrow-go v18.8.0, DELTA_BINARY_PACKED). Arrays come from t.mem.
-	props := parquet.NewReaderProperties(memory.NewGoAllocator())
-	return file.NewParquetReader(io.NewSectionReader(o, 0, o.Size()), file.WithReadProps(props))
+	props := parquet.NewReaderProperties(newBoundedAllocator(memory.NewGoAllocator(), o.Size()))
+	r, err = file.NewParquetReader(io.NewSectionReader(o, 0, o.Size()), file.WithReadProps(props))
+	if err != nil {
+		return nil, err
+	}
+	if err := checkFooter(r, o.Size()); err != nil {
+		return nil, errors.Join(err, r.Close())
+	}
+	return r, nil
+}
+
+// checkFooter refuses a footer whose columns lie outside of the file: what it
+// says of their lengths is asked of memory before it is read.
+func checkFooter(r *file.Reader, size int64) error {
+	for g := range r.NumRowGroups() {
+		group := r.MetaData().RowGroup(g)
+		for i := range group.NumColumns() {
+			chunk, err := group.ColumnChunk(i)
+			if err != nil {
+				return err
+			}
+			if n := chunk.TotalCompressedSize(); n < 0 || n > size || chunk.DataPageOffset() < 0 || chunk.DataPageOffset() > size {
+				return fault.New("DELTA_INVALID_DATA_FILE", "column %d of row group %d lies outside of the file", i, g)
+			}
+		}
+	}
+	return nil
 }
 
 func (p *parquetFile) close() (err error) {
