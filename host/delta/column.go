@@ -38,13 +38,7 @@ func (s *Snapshot) columns(ctx context.Context, add *AddFile, pf *parquetFile, f
 			out = nil
 		}
 	}()
-	adapt := &adapter{mem: s.table.mem, match: matchName, stored: true}
-	switch s.mapping {
-	case "name":
-		adapt.match = matchPhysical
-	case "id":
-		adapt.match = matchID
-	}
+	adapt := &adapter{mem: s.table.mem, match: s.matcher(), stored: true}
 	fr, err := newArrowReader(pf.reader, s.table.mem)
 	if err != nil {
 		return out, err
@@ -66,6 +60,17 @@ func (s *Snapshot) columns(ctx context.Context, add *AddFile, pf *parquetFile, f
 		}
 	}
 	return out, nil
+}
+
+// matcher tells how the table's columns are found in its files.
+func (s *Snapshot) matcher() func(f *field, candidates []arrow.Field) int {
+	switch s.mapping {
+	case "name":
+		return matchPhysical
+	case "id":
+		return matchID
+	}
+	return matchName
 }
 
 // newArrowReader reads by the Parquet schema alone: an Arrow schema that a

@@ -62,7 +62,8 @@ type pruner struct {
 // prunedColumn is a column of a predicate, found in the table.
 type prunedColumn struct {
 	typ       *primitive // nil for nested types, which only have nulls
-	physical  []string   // the path in statistics and files
+	fields    []*field   // the path in the table
+	physical  []string   // the path in statistics
 	partition string     // the key in partitionValues, "" when it is none
 }
 
@@ -154,7 +155,7 @@ func (pr *pruner) find(s *Snapshot, path []string) (int, error) {
 		if s.mapping != "none" {
 			physical = f.physicalName()
 		}
-		c.physical = append(c.physical, physical)
+		c.fields, c.physical = append(c.fields, f), append(c.physical, physical)
 		switch t := f.typ.(type) {
 		case *structType:
 			if i+1 < len(path) {

@@ -25,6 +25,10 @@ func fileSpans(f *AddFile, columns []prunedColumn) []span {
 			out[i] = partitionSpan(f, c)
 			continue
 		}
+		if c.typ != nil && isVoid(c.typ) {
+			out[i] = span{allNulls: true}
+			continue
+		}
 		if stats == nil {
 			stats = parseStats(f.Stats)
 		}

@@ -19,8 +19,8 @@ type ScanOptions struct {
 	Columns []string
 	// Files are the files to read, in this order; nil is all live ones, by path.
 	Files []AddFile
-	// Where leaves out files that hold no row for which it is true. It does not
-	// filter: other rows than those come, too.
+	// Where leaves out files, and row groups of files, that hold no row for which
+	// it is true. It does not filter: other rows than those come, too.
 	Where *Predicate
 	// BatchRows is the most rows a batch has; 0 is 32,768.
 	BatchRows int
@@ -46,7 +46,11 @@ func (s *Snapshot) Scan(ctx context.Context, opt ScanOptions) (array.RecordReade
 	if err != nil {
 		return nil, err
 	}
-	return s.scanner(ctx, files, opt)
+	sc, err := s.scanner(ctx, files, opt)
+	if err == nil && opt.Where != nil {
+		sc.where, err = s.prune(opt.Where)
+	}
+	return sc, err
 }
 
 // pick reads the given rows of one file, those that are live, in the file's order.
@@ -97,6 +101,7 @@ type scanner struct {
 	// changeType adds ChangeTypeColumn as the file has it.
 	changeType bool
 	only       *RowSet // of the one file that is read; nil: all rows
+	where      *pruner // leaves out row groups; nil: none
 
 	file *fileScan
 	rec  arrow.RecordBatch
@@ -172,7 +177,8 @@ type fileScan struct {
 	total   int64
 	pos     int64
 	deleted *RowSet
-	only    *RowSet // nil: all that are not deleted
+	only    *RowSet    // nil: all that are not deleted
+	without [][2]int64 // runs of rows that are not read, to come
 }
 
 func (s *scanner) open(add *AddFile) (fs *fileScan, err error) {
@@ -193,6 +199,9 @@ func (s *scanner) open(add *AddFile) (fs *fileScan, err error) {
 	}
 	if s.only != nil {
 		fs.only = s.only.Minus(fs.deleted)
+	}
+	if err == nil && s.where != nil {
+		fs.without, err = s.where.groupsWithout(s.snapshot, add, fs.file)
 	}
 	if err == nil {
 		fs.columns, err = s.snapshot.columns(s.ctx, add, fs.file, s.fields)
@@ -229,7 +238,14 @@ func (f *fileScan) close() error {
 
 // next gives the wanted rows among the next n; the count is -1 at the end.
 func (f *fileScan) next(n int) ([]arrow.Array, int64, error) {
+	for len(f.without) > 0 && f.without[0][0] == f.pos {
+		f.skip(f.without[0][1] - f.pos)
+		f.pos, f.without = f.without[0][1], f.without[1:]
+	}
 	rows := min(int64(n), f.total-f.pos)
+	if len(f.without) > 0 {
+		rows = min(rows, f.without[0][0]-f.pos)
+	}
 	if rows <= 0 {
 		return nil, -1, nil
 	}
