@@ -18,7 +18,7 @@ import (
 const (
 	// sortBytes is how much of a bin is held in memory while it is put in order;
 	// what is more waits in temporary files.
-	sortBytes = 256 << 20
+	sortBytes = 128 << 20
 	// partBytes is about how large the parts of the curve are that are sorted one after the other.
 	partBytes = 64 << 20
 	// expansion is about how much larger rows are in memory than in a file.

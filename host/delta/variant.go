@@ -135,9 +135,13 @@ func (a *adapter) assembleVariant(s *array.Struct) (arrow.Array, error) {
 		if err != nil {
 			return nil, fault.Wrap(err, "DELTA_INVALID_VARIANT", "a shredded variant cannot be put together")
 		}
+		encoded, err := inOrder(v)
+		if err != nil {
+			return nil, fault.Wrap(err, "DELTA_INVALID_VARIANT", "a shredded variant cannot be put together")
+		}
 		b.Append(true)
 		metadata.Append(v.Metadata().Bytes())
-		value.Append(v.Bytes())
+		value.Append(encoded)
 	}
 	return b.NewArray(), nil
 }
