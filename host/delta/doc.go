@@ -34,6 +34,11 @@
 // files, statistics and partition values of a table with column mapping go by
 // physical names, and the schema that callers see by the others.
 //
+// A checkpoint is classic or V2, as the table's properties say; sidecars that
+// still hold true are named again. CompactLog makes one file of a range of
+// commits, and checkpoints clean the log up behind themselves. SnapshotAsOf
+// travels to a time, EachFile and FileStats list very many files.
+//
 // Optimize packs, purges and clusters files, Vacuum deletes what no kept
 // version needs, Restore brings a version back, and Check compares a table with
 // its log. None of them changes what a version that is kept reads.
