@@ -107,8 +107,8 @@ func (l *lease) write(ctx context.Context, old *blob.Attributes, released bool) 
 	}
 	began := time.Now()
 	err = l.store.retry(ctx, func() error { return l.store.upload(ctx, l.key, data, &opts) })
-	if err != nil && !taken(l.store.service.status(err)) {
-		return err
+	if err == nil && released || err != nil && !taken(l.store.service.status(err)) {
+		return err // a released one may be another's the next instant
 	}
 	// The answer to a write that was repeated tells nothing, the mark does.
 	now, statErr := l.store.attributes(ctx, l.key)
