@@ -26,11 +26,11 @@ func deltaCommand() *cli.Command {
 	return &cli.Command{
 		Name:        "delta",
 		Usage:       "look into a Delta table, change it, and take care of it",
-		UsageText:   "weir delta describe | history | changes | delete | update | optimize | vacuum | restore | fsck PATH|NAME",
+		UsageText:   "weir delta describe | history | changes | delete | update | alter | optimize | vacuum | restore | fsck PATH|NAME",
 		Description: "A table is named by the folder that holds its _delta_log, or as a dataset of the project.\n\nExample:\n   weir delta describe lake/dwh_dev/bronze/shop_order",
 		Subcommands: []*cli.Command{
 			deltaDescribeCommand(), deltaHistoryCommand(), deltaChangesCommand(),
-			deltaDeleteCommand(), deltaUpdateCommand(), deltaOptimizeCommand(), deltaVacuumCommand(), deltaRestoreCommand(), deltaFsckCommand(),
+			deltaDeleteCommand(), deltaUpdateCommand(), deltaAlterCommand(), deltaOptimizeCommand(), deltaVacuumCommand(), deltaRestoreCommand(), deltaFsckCommand(),
 		},
 	}
 }

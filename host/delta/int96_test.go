@@ -54,7 +54,10 @@ func TestLegacyTimestampsAreReadAnywhere(t *testing.T) {
 	early, late, middle := int96(t, "0001-01-01T00:00:00.000001Z"), int96(t, "9999-12-31T23:59:59.999999Z"), int96(t, "1582-10-15T12:00:00.000000Z")
 	w := file.NewParquetWriter(struct{ io.Writer }{to}, root)
 	for range 2 {
-		rg := w.AppendRowGroup()
+		rg, err := w.AppendRowGroupChecked()
+		if err != nil {
+			t.Fatal(err)
+		}
 		next := func() file.ColumnChunkWriter {
 			c, err := rg.NextColumn()
 			if err != nil {

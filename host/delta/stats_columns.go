@@ -4,6 +4,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
+
+	"github.com/weir-data/weir/host/fault"
 )
 
 // The properties that say which columns get statistics.
@@ -65,7 +68,7 @@ func formatPath(path []string) string {
 	parts := make([]string, len(path))
 	for i, name := range path {
 		parts[i] = name
-		if strings.ContainsAny(name, ".,` ") {
+		if strings.ContainsAny(name, ".,`") || strings.ContainsFunc(name, unicode.IsSpace) {
 			parts[i] = "`" + strings.ReplaceAll(name, "`", "``") + "`"
 		}
 	}
@@ -137,4 +140,14 @@ func (s statsPaths) follow(t *structType, properties map[string]string) {
 		return
 	}
 	properties[statsColumnsKey] = strings.Join(out, ",")
+}
+
+// ParseColumn reads the path of a column or a struct field, such as address.city.
+// A name with a dot, a comma or a space in it stands in backticks, which are doubled within.
+func ParseColumn(text string) ([]string, error) {
+	paths := parsePaths(text)
+	if len(paths) != 1 {
+		return nil, fault.New("DELTA_COLUMN_NOT_FOUND", "%q names no column", text)
+	}
+	return paths[0], nil
 }
