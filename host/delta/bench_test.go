@@ -2,6 +2,7 @@ package delta
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -159,4 +160,40 @@ func BenchmarkOpen(b *testing.B) {
 			b.Fatal(err, res.CheckpointError)
 		}
 	}
+}
+
+// BenchmarkPruneFiles asks 10,000 files with statistics of ten columns whether
+// they may hold a row: what a query of a large table does before it reads.
+func BenchmarkPruneFiles(b *testing.B) {
+	var fields, low, high, nulls []string
+	for i := range 10 {
+		fields = append(fields, fmt.Sprintf(`{"name":"column_%d","type":"long","nullable":true,"metadata":{}}`, i))
+		low, high, nulls = append(low, fmt.Sprintf(`"column_%d":%%[1]d`, i)), append(high, fmt.Sprintf(`"column_%d":%%[2]d`, i)), append(nulls, fmt.Sprintf(`"column_%d":0`, i))
+	}
+	schema, err := parseSchema(`{"type":"struct","fields":[` + strings.Join(fields, ",") + `]}`)
+	if err != nil {
+		b.Fatal(err)
+	}
+	s := &Snapshot{schema: schema, mapping: "none", metadata: &Metadata{}}
+	stats := `{"numRecords":1000,"minValues":{` + strings.Join(low, ",") + `},"maxValues":{` + strings.Join(high, ",") + `},"nullCount":{` + strings.Join(nulls, ",") + `}}`
+	files := make([]AddFile, 10_000)
+	for i := range files {
+		files[i].Stats = fmt.Sprintf(stats, i*1000, i*1000+999)
+	}
+	pr, err := s.prune(And(Compare([]string{"column_3"}, GreaterOrEqual, 5_000_500), Compare([]string{"column_7"}, Less, 5_001_500)))
+	if err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		kept := 0
+		for i := range files {
+			if pr.mayHold(&files[i]) {
+				kept++
+			}
+		}
+		if kept != 2 {
+			b.Fatal(kept)
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(files)), "ns/file")
 }

@@ -39,21 +39,39 @@ func fileSpans(f *AddFile, columns []prunedColumn) []span {
 
 // partitionSpan is exact: it holds the value that a scan would give.
 func partitionSpan(f *AddFile, c *prunedColumn) span {
-	b := array.NewBuilder(memory.DefaultAllocator, c.typ.arrow)
-	defer b.Release()
-	if appendPartition(b, f.PartitionValues[c.partition], c.typ, 1) != nil {
+	value := f.PartitionValues[c.partition]
+	if value == nil || *value == "" {
+		return span{allNulls: true}
+	}
+	d := partitionDatum(*value, c.typ)
+	if d.kind == noKind {
 		return span{} // reading the file will say what is wrong
+	}
+	return span{low: &d, high: &d, exact: true, noNulls: true}
+}
+
+// partitionDatum reads a partition value the way a scan does; the usual types without a detour.
+func partitionDatum(value string, t *primitive) datum {
+	if kindOf(t) == textKind {
+		return textDatum(value)
+	}
+	if w, ok := t.arrow.(arrow.FixedWidthDataType); ok && kindOf(t) == intKind {
+		if n, err := strconv.ParseInt(value, 10, w.BitWidth()); err == nil {
+			return intDatum(n)
+		}
+		return datum{}
+	}
+	b := array.NewBuilder(memory.DefaultAllocator, t.arrow)
+	defer b.Release()
+	if appendPartition(b, &value, t, 1) != nil {
+		return datum{}
 	}
 	arr := b.NewArray()
 	defer arr.Release()
 	if arr.IsNull(0) {
-		return span{allNulls: true}
+		return datum{}
 	}
-	d := datumAt(arr, 0)
-	if d.kind == noKind {
-		return span{}
-	}
-	return span{low: &d, high: &d, exact: true, noNulls: true}
+	return datumAt(arr, 0)
 }
 
 // datumAt gives a value that is not NULL.
@@ -81,46 +99,50 @@ func datumAt(arr arrow.Array, i int) datum {
 	return datum{}
 }
 
-// statsJSON is the statistics of a file as the log has them.
+// statsJSON is the statistics of a file as the log has them: JSON that is cut
+// into pieces, and decoded only where a column is asked for.
 type statsJSON struct {
-	records             *int64
-	low, high, nullable statsLevel
+	records          *int64
+	low, high, nulls string // objects of the columns
 }
-
-// statsLevel is one level of a tree of statistics, decoded when asked for.
-type statsLevel map[string]json.RawMessage
 
 func parseStats(stats string) *statsJSON {
 	out := &statsJSON{}
-	var raw map[string]json.RawMessage
-	if stats == "" || json.Unmarshal([]byte(stats), &raw) != nil {
-		return out
+	ok := eachMember(stats, func(key, value string) {
+		switch key {
+		case "numRecords":
+			if n, err := strconv.ParseInt(value, 10, 64); err == nil && n >= 0 {
+				out.records = &n
+			}
+		case "minValues":
+			out.low = value
+		case "maxValues":
+			out.high = value
+		case "nullCount":
+			out.nulls = value
+		}
+	})
+	if !ok {
+		return &statsJSON{}
 	}
-	if n, err := strconv.ParseInt(string(raw["numRecords"]), 10, 64); err == nil && n >= 0 {
-		out.records = &n
-	}
-	out.low, out.high, out.nullable = level(raw["minValues"]), level(raw["maxValues"]), level(raw["nullCount"])
 	return out
 }
 
-func level(raw json.RawMessage) statsLevel {
-	var out statsLevel
-	if len(raw) == 0 || json.Unmarshal(raw, &out) != nil {
-		return nil
+// memberAt gives the value at a path into objects, "" where there is none.
+func memberAt(object string, path []string) string {
+	for _, name := range path {
+		found := ""
+		ok := eachMember(object, func(key, value string) {
+			if key == name {
+				found = value
+			}
+		})
+		if !ok || found == "null" {
+			return ""
+		}
+		object = found
 	}
-	return out
-}
-
-// at gives the value at a path, nil where there is none.
-func (l statsLevel) at(path []string) json.RawMessage {
-	for ; len(path) > 1; path = path[1:] {
-		l = level(l[path[0]])
-	}
-	raw := l[path[0]]
-	if string(raw) == "null" {
-		return nil
-	}
-	return raw
+	return object
 }
 
 // span gives what statistics tell of a column. With a deletion vector the
@@ -128,31 +150,28 @@ func (l statsLevel) at(path []string) json.RawMessage {
 // all of them; the bounds then only get wider than need be.
 func (s *statsJSON) span(c *prunedColumn) span {
 	var out span
-	if n, err := strconv.ParseInt(string(s.nullable.at(c.physical)), 10, 64); err == nil {
+	if n, err := strconv.ParseInt(memberAt(s.nulls, c.physical), 10, 64); err == nil {
 		out.noNulls = n == 0
 		out.allNulls = s.records != nil && n == *s.records
 	}
 	if c.typ == nil {
 		return out
 	}
-	if raw := s.low.at(c.physical); raw != nil {
-		out.low = lowBound(raw, c.typ)
+	if raw := memberAt(s.low, c.physical); raw != "" {
+		out.low = bound(raw, c.typ, -1)
 	}
-	if raw := s.high.at(c.physical); raw != nil {
-		out.high = highBound(raw, c.typ)
+	if raw := memberAt(s.high, c.physical); raw != "" {
+		out.high = bound(raw, c.typ, 1)
 	}
 	return out
 }
 
-func lowBound(raw json.RawMessage, t *primitive) *datum  { return bound(raw, t, -1) }
-func highBound(raw json.RawMessage, t *primitive) *datum { return bound(raw, t, 1) }
-
 // bound reads a bound and moves it outwards (side -1 is down) by what writers
 // are known to lose. nil says nothing.
-func bound(raw json.RawMessage, t *primitive, side int) *datum {
+func bound(raw string, t *primitive, side int) *datum {
 	switch kindOf(t) {
 	case intKind:
-		if n, err := strconv.ParseInt(string(raw), 10, 64); err == nil {
+		if n, err := strconv.ParseInt(raw, 10, 64); err == nil {
 			return &datum{kind: intKind, i: n}
 		}
 	case floatKind:
@@ -161,7 +180,7 @@ func bound(raw json.RawMessage, t *primitive, side int) *datum {
 		return decimalBound(raw, t, side)
 	}
 	var s string
-	if json.Unmarshal(raw, &s) != nil {
+	if json.Unmarshal([]byte(raw), &s) != nil {
 		return nil
 	}
 	switch kindOf(t) {
@@ -182,7 +201,7 @@ func bound(raw json.RawMessage, t *primitive, side int) *datum {
 // floatBound reads numbers, and the infinities as texts. A bound of a column that
 // is double now and was float then was written as the shortest text of a float,
 // which as a double is another number: the bound takes in both.
-func floatBound(raw json.RawMessage, side int) *datum {
+func floatBound(raw string, side int) *datum {
 	v, err := strconv.ParseFloat(unquoted(raw), 64)
 	if err != nil || math.IsNaN(v) {
 		return nil // NaN has no place that all writers agree on
@@ -197,7 +216,7 @@ func floatBound(raw json.RawMessage, side int) *datum {
 
 // decimalBound reads a decimal. Some writers go through a double, which keeps 15
 // digits: the bound of a type with more gives way by one part in 10^15.
-func decimalBound(raw json.RawMessage, t *primitive, side int) *datum {
+func decimalBound(raw string, t *primitive, side int) *datum {
 	r, ok := parseRat(unquoted(raw))
 	if !ok {
 		return nil
@@ -211,12 +230,12 @@ func decimalBound(raw json.RawMessage, t *primitive, side int) *datum {
 }
 
 // unquoted gives a number that may stand in quotes.
-func unquoted(raw json.RawMessage) string {
+func unquoted(raw string) string {
 	var s string
-	if json.Unmarshal(raw, &s) == nil {
+	if json.Unmarshal([]byte(raw), &s) == nil {
 		return s
 	}
-	return string(raw)
+	return raw
 }
 
 // timeBound reads a time. Writers cut to milliseconds, some down and some
