@@ -188,7 +188,7 @@ func TestEveryCallCanBeTheOneThatGoesWrong(t *testing.T) {
 	if len(calls) != 7 {
 		t.Fatalf("%v", calls)
 	}
-	for n := range len(calls) {
+	for n := range calls {
 		hit := 0
 		s, _ := twin(t, faultstore.AtCall(n+1, faultstore.Call(func() { hit++ })))
 		script(s)

@@ -343,7 +343,10 @@ func listingsAreOrdered(t *testing.T, s storage.Store) {
 			t.Errorf("%s: %v", missing, got)
 		}
 	}
-	for range s.List(ctx, "", storage.ListOptions{}) {
+	for _, err := range s.List(ctx, "", storage.ListOptions{}) {
+		if err != nil {
+			t.Error(err)
+		}
 		break // an early end is no error
 	}
 }
