@@ -39,6 +39,10 @@
 // commits, and checkpoints clean the log up behind themselves. SnapshotAsOf
 // travels to a time, EachFile and FileStats list very many files.
 //
+// Changes reads the change data feed of a range of versions or times, derived
+// where a version has no change files. ScanOptions.Where leaves out files and row
+// groups that hold no row for a Predicate; it filters nothing.
+//
 // Optimize packs, purges and clusters files, Vacuum deletes what no kept
 // version needs, Restore brings a version back, and Check compares a table with
 // its log. None of them changes what a version that is kept reads.
