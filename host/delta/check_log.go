@@ -133,7 +133,7 @@ func (c *checker) checkpoint(ctx context.Context, want *Snapshot, cp checkpointF
 
 // compacted holds a compacted file against its commits. One that readers pass over is none of their business.
 func (c *checker) compacted(ctx context.Context, f compactedFile) error {
-	part, err := c.table.readPart(ctx, logPart{f.from, f.to, f.name})
+	part, err := c.table.readPart(ctx, logPart(f))
 	if err != nil || part == nil {
 		return err
 	}

@@ -35,13 +35,13 @@ func (t *Table) readCheckpoint(ctx context.Context, r *replay, cp checkpointFile
 		return err
 	}
 	var sidecars []sidecar
-	uris = uris[:0]
+	var beside []string
 	for _, c := range top {
 		for _, s := range c.actions.sidecars {
-			sidecars, uris = append(sidecars, s), append(uris, s.uri())
+			sidecars, beside = append(sidecars, s), append(beside, s.uri())
 		}
 	}
-	contents, err := t.readCheckpointFiles(ctx, r, uris)
+	contents, err := t.readCheckpointFiles(ctx, r, beside)
 	if err != nil {
 		return err
 	}
