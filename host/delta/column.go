@@ -146,6 +146,7 @@ func (c *partitionColumn) release()   {}
 type storedColumn struct {
 	adapt  *adapter
 	typ    dataType
+	leaves map[int]bool // its Parquet columns
 	open   func(groups []int) (columnReader, error)
 	groups []int64 // the first row of each row group, and behind the last one
 
@@ -161,7 +162,7 @@ type columnReader interface {
 
 func newStoredColumn(ctx context.Context, fr *pqarrow.FileReader, index int, adapt *adapter, f *field) (column, error) {
 	sf := &fr.Manifest.Fields[index]
-	c := &storedColumn{adapt: adapt, typ: f.typ, groups: []int64{0}}
+	c := &storedColumn{adapt: adapt, typ: f.typ, leaves: leavesOf(sf, nil), groups: []int64{0}}
 	for i := range fr.ParquetReader().NumRowGroups() {
 		c.groups = append(c.groups, c.groups[i]+fr.ParquetReader().RowGroup(i).NumRows())
 	}
@@ -173,7 +174,7 @@ func newStoredColumn(ctx context.Context, fr *pqarrow.FileReader, index int, ada
 	}
 	legacy := int96Leaves(fr.ParquetReader(), sf, nil)
 	c.open = func(groups []int) (columnReader, error) {
-		r, err := fr.GetFieldReader(ctx, index, leavesOf(sf, nil), groups)
+		r, err := fr.GetFieldReader(ctx, index, c.leaves, groups)
 		if err != nil {
 			return nil, fault.Wrap(err, "DELTA_INVALID_DATA_FILE", "the column cannot be read")
 		}

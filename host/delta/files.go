@@ -69,6 +69,7 @@ func (t *Table) newParquetReader(o storage.Object) (r *file.Reader, err error) {
 	if err := checkFooter(r, o.Size()); err != nil {
 		return nil, errors.Join(err, r.Close())
 	}
+	streamLargeChunks(r, props)
 	return r, nil
 }
 

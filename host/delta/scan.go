@@ -176,6 +176,7 @@ type fileScan struct {
 	columns []column
 	total   int64
 	pos     int64
+	pace    pace
 	deleted *RowSet
 	only    *RowSet    // nil: all that are not deleted
 	without [][2]int64 // runs of rows that are not read, to come
@@ -223,6 +224,11 @@ func (s *scanner) open(add *AddFile) (fs *fileScan, err error) {
 	if err != nil {
 		return nil, errors.Join(err, fs.close())
 	}
+	for _, c := range fs.columns {
+		if c, ok := c.(*storedColumn); ok {
+			fs.pace.want(fs.file.reader, c.leaves)
+		}
+	}
 	return fs, nil
 }
 
@@ -246,6 +252,7 @@ func (f *fileScan) next(n int) ([]arrow.Array, int64, error) {
 	if len(f.without) > 0 {
 		rows = min(rows, f.without[0][0]-f.pos)
 	}
+	rows = f.pace.rows(rows)
 	if rows <= 0 {
 		return nil, -1, nil
 	}
@@ -335,5 +342,6 @@ func (f *fileScan) read(rows int) ([]arrow.Array, error) {
 		releaseArrays(cols)
 		return nil, err
 	}
+	f.pace.took(cols, int64(rows))
 	return cols, nil
 }
