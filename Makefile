@@ -106,11 +106,12 @@ interop: demo
 interop-light: demo
 	testscripts/interop/run.sh light
 
-# Long fuzzing, honest and evil modules side by side, long random crash runs.
+# Long fuzzing, honest and evil modules side by side, long random crash runs, and
+# random histories of tables in thousands.
 # What takes bytes from strangers is fuzzed for longer. SOAK=10m sets one time for every target.
 soak: toolchain
 	@for pkg in $$(go list ./... ); do \
-	  case $$pkg in */runtime/meter|*/runtime/wire|*/abi) time=$${SOAK:-30m};; *) time=$${SOAK:-60s};; esac; \
+	  case $$pkg in */runtime/meter|*/runtime/wire|*/abi) time=$${SOAK:-30m};; */host/delta) time=$${SOAK:-10m};; *) time=$${SOAK:-60s};; esac; \
 	  for target in $$(go test -list '^Fuzz' $$pkg 2>/dev/null | grep '^Fuzz' || true); do \
 	    echo "== $$pkg $$target"; go test -run '^$$' -fuzz "^$$target$$" -fuzztime "$$time" -fuzzminimizetime 1x $$pkg; \
 	  done; \
@@ -120,6 +121,13 @@ soak: toolchain
 	WEIR_SOAK_CARE="$${SOAK_CARE:-2000}" go test -count=1 -timeout 0 -run '^TestCareChangesNoVersionThatIsKept$$' ./host/delta
 	WEIR_SOAK_COMMITS="$${SOAK_COMMITS:-200}" go test -count=1 -timeout 0 -v ./testscripts/writers
 	WEIR_SOAK_KILLS="$${SOAK_KILLS:-2000}" go test -count=1 -timeout 0 -run '^TestRandomKills$$' ./testscripts
+	DELTA_HISTORIES="$${SOAK_HISTORIES:-10000}" go test -count=1 -timeout 0 -v -run '^TestRandomLivesOfTablesFollowTheModel$$' ./host/delta
+	WEIR_SOAK="$${SOAK_SCHEMAS:-10000}" go test -count=1 -timeout 0 -run '^TestRandomHistoriesOfSchemasKeepEveryValue$$' ./host/delta
+	WEIR_SOAK_CARE="$${SOAK_CARE:-1000}" go test -count=1 -timeout 0 -run '^TestCareChangesNoVersionThatIsKept$$' ./host/delta
+	DELTA_DML_SEEDS="$${SOAK_DML:-100}" go test -count=1 -timeout 0 -run '^TestChangesOfRowsFollowTheModel$$' ./host/delta
+	WEIR_SOAK="$${SOAK_RACES:-1000}" go test -count=1 -timeout 0 -race -run '^TestRacingWritersHaveAnOrder$$' ./host/delta
+	WEIR_SOAK="$${SOAK_STREAMS:-1000}" go test -count=1 -timeout 0 -run '^TestRandomHistoriesEndAsTheModelSays$$' ./host/stream
+	WEIR_SOAK_COMMITS="$${SOAK_COMMITS:-200}" go test -count=1 -timeout 0 -v ./testscripts/writers
 
 clean:
 	rm -rf $(BUILD)
