@@ -123,11 +123,9 @@ soak: toolchain
 	WEIR_SOAK_KILLS="$${SOAK_KILLS:-2000}" go test -count=1 -timeout 0 -run '^TestRandomKills$$' ./testscripts
 	DELTA_HISTORIES="$${SOAK_HISTORIES:-10000}" go test -count=1 -timeout 0 -v -run '^TestRandomLivesOfTablesFollowTheModel$$' ./host/delta
 	WEIR_SOAK="$${SOAK_SCHEMAS:-10000}" go test -count=1 -timeout 0 -run '^TestRandomHistoriesOfSchemasKeepEveryValue$$' ./host/delta
-	WEIR_SOAK_CARE="$${SOAK_CARE:-1000}" go test -count=1 -timeout 0 -run '^TestCareChangesNoVersionThatIsKept$$' ./host/delta
 	DELTA_DML_SEEDS="$${SOAK_DML:-100}" go test -count=1 -timeout 0 -run '^TestChangesOfRowsFollowTheModel$$' ./host/delta
 	WEIR_SOAK="$${SOAK_RACES:-1000}" go test -count=1 -timeout 0 -race -run '^TestRacingWritersHaveAnOrder$$' ./host/delta
 	WEIR_SOAK="$${SOAK_STREAMS:-1000}" go test -count=1 -timeout 0 -run '^TestRandomHistoriesEndAsTheModelSays$$' ./host/stream
-	WEIR_SOAK_COMMITS="$${SOAK_COMMITS:-200}" go test -count=1 -timeout 0 -v ./testscripts/writers
 
 clean:
 	rm -rf $(BUILD)

@@ -14,8 +14,14 @@ type boundedAllocator struct {
 	most int
 }
 
-func newBoundedAllocator(mem memory.Allocator, fileSize int64) memory.Allocator {
-	return &boundedAllocator{mem, int(64<<20 + min(256*fileSize, 1<<40))}
+// Room for what any file may need at once: to decode a page, and for an array of a batch.
+const (
+	pageRoom  = 64 << 20
+	arrayRoom = 512 << 20
+)
+
+func newBoundedAllocator(mem memory.Allocator, room, fileSize int64) memory.Allocator {
+	return &boundedAllocator{mem, int(room + min(256*fileSize, 1<<40))}
 }
 
 func (a *boundedAllocator) check(size int) {

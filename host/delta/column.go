@@ -39,7 +39,7 @@ func (s *Snapshot) columns(ctx context.Context, add *AddFile, pf *parquetFile, f
 		}
 	}()
 	adapt := &adapter{mem: s.table.mem, match: s.matcher(), stored: true}
-	fr, err := newArrowReader(pf.reader, s.table.mem)
+	fr, err := newArrowReader(pf.reader, newBoundedAllocator(s.table.mem, arrayRoom, pf.object.Size()))
 	if err != nil {
 		return out, err
 	}

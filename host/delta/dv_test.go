@@ -165,21 +165,23 @@ func FuzzDeletionVector(f *testing.F) {
 		f.Add(raw, int64(1))
 	}
 	f.Fuzz(func(t *testing.T, data []byte, cardinality int64) {
-		d, err := decodeDV(data, cardinality)
-		if err != nil {
-			if fault.CodeOf(err) == "" {
-				t.Errorf("no code: %v", err)
+		frugally(t, len(data), func() {
+			d, err := decodeDV(data, cardinality)
+			if err != nil {
+				if fault.CodeOf(err) == "" {
+					t.Errorf("no code: %v", err)
+				}
+				return
 			}
-			return
-		}
-		// The runs of any window and the deleted rows in it make up the window.
-		last := d.Last()
-		live := int64(0)
-		for _, r := range d.live(0, 1000) {
-			live += r[1] - r[0]
-		}
-		if last < 1000 && live+cardinality != 1000 {
-			t.Errorf("%d live, %d deleted", live, cardinality)
-		}
+			// The runs of any window and the deleted rows in it make up the window.
+			last := d.Last()
+			live := int64(0)
+			for _, r := range d.live(0, 1000) {
+				live += r[1] - r[0]
+			}
+			if last < 1000 && live+cardinality != 1000 {
+				t.Errorf("%d live, %d deleted", live, cardinality)
+			}
+		})
 	})
 }

@@ -61,7 +61,7 @@ func (t *Table) newParquetReader(o storage.Object) (r *file.Reader, err error) {
 	defer guard(&err, "DELTA_INVALID_DATA_FILE", "the footer")
 	// Scratch memory of the decoders comes from the Go heap: not all of it is
 	// given back (arrow-go v18.8.0, DELTA_BINARY_PACKED). Arrays come from t.mem.
-	props := parquet.NewReaderProperties(newBoundedAllocator(memory.NewGoAllocator(), o.Size()))
+	props := parquet.NewReaderProperties(newBoundedAllocator(memory.NewGoAllocator(), pageRoom, o.Size()))
 	r, err = file.NewParquetReader(io.NewSectionReader(o, 0, o.Size()), file.WithReadProps(props))
 	if err != nil {
 		return nil, err

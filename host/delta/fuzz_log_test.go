@@ -75,14 +75,16 @@ func FuzzHint(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		if version, ok := decodeHint(data); ok && version < 0 {
-			t.Errorf("version %d", version)
-		}
-		sum, err := jsonChecksum(data)
-		coded(t, err)
-		if again, err := jsonChecksum(append([]byte(" "), data...)); err == nil && again != sum {
-			t.Error("white space changes the checksum")
-		}
+		frugally(t, len(data), func() {
+			if version, ok := decodeHint(data); ok && version < 0 {
+				t.Errorf("version %d", version)
+			}
+			sum, err := jsonChecksum(data)
+			coded(t, err)
+			if again, err := jsonChecksum(append([]byte(" "), data...)); err == nil && again != sum {
+				t.Error("white space changes the checksum")
+			}
+		})
 	})
 }
 
@@ -100,24 +102,26 @@ func FuzzTopOfV2Checkpoint(f *testing.F) {
 	}
 	f.Add([]byte(`{"checkpointMetadata":{"version":1}}{"sidecar":{"path":"%"}}{"sidecar":{"path":"../../x.parquet"}}{"sidecar":{"path":"s3://b/c"}}`), true)
 	f.Fuzz(func(t *testing.T, data []byte, json bool) {
-		name := v2CheckpointName(6, CheckpointV2)
-		if json {
-			name = v2CheckpointName(6, CheckpointV2JSON)
-		}
-		objects := map[string][]byte{name: data}
-		for n, d := range sidecars {
-			objects[n] = d
-		}
-		table := Open(fewFiles{objects: objects}, WithAllocator(memory.NewGoAllocator()))
-		r := newReplay(table, nil)
-		err := table.readCheckpoint(context.Background(), r, checkpointFiles{version: 6, rank: rankV2, names: []string{name}})
-		coded(t, err)
-		if err == nil {
-			_, err = r.finish()
+		frugally(t, len(data), func() {
+			name := v2CheckpointName(6, CheckpointV2)
+			if json {
+				name = v2CheckpointName(6, CheckpointV2JSON)
+			}
+			objects := map[string][]byte{name: data}
+			for n, d := range sidecars {
+				objects[n] = d
+			}
+			table := Open(fewFiles{objects: objects}, WithAllocator(memory.NewGoAllocator()))
+			r := newReplay(table, nil)
+			err := table.readCheckpoint(context.Background(), r, checkpointFiles{version: 6, rank: rankV2, names: []string{name}})
 			coded(t, err)
-		}
-		_, err = table.sidecarsIn(context.Background(), name)
-		coded(t, err)
+			if err == nil {
+				_, err = r.finish()
+				coded(t, err)
+			}
+			_, err = table.sidecarsIn(context.Background(), name)
+			coded(t, err)
+		})
 	})
 }
 
@@ -136,15 +140,17 @@ func FuzzSidecar(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		name := v2CheckpointName(6, CheckpointV2JSON)
-		table := Open(fewFiles{objects: map[string][]byte{name: top, sidecar: data}}, WithAllocator(memory.NewGoAllocator()))
-		r := newReplay(table, nil)
-		err := table.readCheckpoint(context.Background(), r, checkpointFiles{version: 6, rank: rankV2, names: []string{name}})
-		coded(t, err)
-		if err == nil {
-			_, err = r.finish()
+		frugally(t, len(data), func() {
+			name := v2CheckpointName(6, CheckpointV2JSON)
+			table := Open(fewFiles{objects: map[string][]byte{name: top, sidecar: data}}, WithAllocator(memory.NewGoAllocator()))
+			r := newReplay(table, nil)
+			err := table.readCheckpoint(context.Background(), r, checkpointFiles{version: 6, rank: rankV2, names: []string{name}})
 			coded(t, err)
-		}
+			if err == nil {
+				_, err = r.finish()
+				coded(t, err)
+			}
+		})
 	})
 }
 
@@ -161,19 +167,21 @@ func FuzzCompactedLog(f *testing.F) {
 	f.Add([]byte(`{"protocol":{"minReaderVersion":9,"minWriterVersion":9}}`))
 	f.Add([]byte(`{"add":{"path":"x"}}{"remove":{"path":"x"}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		now := map[string][]byte{}
-		for n, d := range objects {
-			now[n] = d
-		}
-		now[compacted] = data
-		table := Open(fewFiles{objects: now})
-		r := newReplay(table, nil)
-		seg := &segment{compacted: []compactedFile{{1, 5, compacted}}}
-		err := table.eachPart(context.Background(), seg.parts(0, 6), r.apply)
-		if err == nil {
-			_, err = r.finish()
-		}
-		coded(t, err)
+		frugally(t, len(data), func() {
+			now := map[string][]byte{}
+			for n, d := range objects {
+				now[n] = d
+			}
+			now[compacted] = data
+			table := Open(fewFiles{objects: now})
+			r := newReplay(table, nil)
+			seg := &segment{compacted: []compactedFile{{1, 5, compacted}}}
+			err := table.eachPart(context.Background(), seg.parts(0, 6), r.apply)
+			if err == nil {
+				_, err = r.finish()
+			}
+			coded(t, err)
+		})
 	})
 }
 
@@ -184,17 +192,19 @@ func FuzzStatistics(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, stats string) {
-		if len(stats) > 1<<12 {
-			return
-		}
-		rows := scanAll(t, []string{right, stats, stats, right})
-		if len(rows[0]) != 7 || len(rows[3]) != 7 {
-			t.Errorf("a row beside changes: %v", rows)
-		}
-		for k, v := range rows[1] {
-			if rows[2][k] != v {
-				t.Errorf("%s: %q by itself, %q by its shape", k, v, rows[2][k])
+		frugally(t, len(stats), func() {
+			if len(stats) > 1<<12 {
+				return
 			}
-		}
+			rows := scanAll(t, []string{right, stats, stats, right})
+			if len(rows[0]) != 7 || len(rows[3]) != 7 {
+				t.Errorf("a row beside changes: %v", rows)
+			}
+			for k, v := range rows[1] {
+				if rows[2][k] != v {
+					t.Errorf("%s: %q by itself, %q by its shape", k, v, rows[2][k])
+				}
+			}
+		})
 	})
 }

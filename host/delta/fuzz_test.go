@@ -41,34 +41,36 @@ func FuzzLog(f *testing.F) {
 	f.Add([]byte(`{"commitInfo":{"timestamp":"x","operationParameters":[1]}}{"remove":{"path":"%"}}{"domainMetadata":{"domain":"delta.clustering","configuration":"{","removed":false}}`))
 	f.Add([]byte(`{"metaData":{"schemaString":"{\"type\":\"struct\",\"fields\":[{\"name\":\"m\",\"type\":{\"type\":\"map\",\"keyType\":\"string\",\"valueType\":{\"type\":\"array\",\"elementType\":\"decimal(38,38)\"}}}]}"}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		c, err := decodeActions(data)
-		if err != nil {
+		frugally(t, len(data), func() {
+			c, err := decodeActions(data)
+			if err != nil {
+				coded(t, err)
+				return
+			}
+			r := newReplay(Open(nil), nil)
+			if err := r.apply(c, 0); err != nil {
+				coded(t, err)
+				return
+			}
+			s, err := r.finish()
+			if err != nil {
+				coded(t, err)
+				return
+			}
+			files, err := s.Files(context.Background())
 			coded(t, err)
-			return
-		}
-		r := newReplay(Open(nil), nil)
-		if err := r.apply(c, 0); err != nil {
-			coded(t, err)
-			return
-		}
-		s, err := r.finish()
-		if err != nil {
-			coded(t, err)
-			return
-		}
-		files, err := s.Files(context.Background())
-		coded(t, err)
-		for i := range files {
-			files[i].NumRecords()
-			_, err := s.partitionArrays(&files[i])
-			coded(t, err)
-		}
-		coded(t, checkWritable(s.protocol, s.metadata, s.schema))
-		// What was read can be written and read again.
-		again, err := parseSchema(schemaString(s.schema))
-		if err != nil || schemaString(again) != schemaString(s.schema) {
-			t.Errorf("%s: %v", schemaString(s.schema), err)
-		}
+			for i := range files {
+				files[i].NumRecords()
+				_, err := s.partitionArrays(&files[i])
+				coded(t, err)
+			}
+			coded(t, checkWritable(s.protocol, s.metadata, s.schema))
+			// What was read can be written and read again.
+			again, err := parseSchema(schemaString(s.schema))
+			if err != nil || schemaString(again) != schemaString(s.schema) {
+				t.Errorf("%s: %v", schemaString(s.schema), err)
+			}
+		})
 	})
 }
 
@@ -108,18 +110,20 @@ func FuzzCheckpoint(f *testing.F) {
 	f.Add(b.Bytes()[:b.Len()/2])
 	f.Add([]byte("PAR1PAR1"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		table := Open(nil, WithAllocator(memory.NewGoAllocator()))
-		pq, err := table.newParquetReader(memObject{Reader: bytes.NewReader(data)})
-		if err != nil {
-			return // openParquet gives it a code
-		}
-		c, err := table.decodeCheckpoint(context.Background(), pq, int64(len(data)))
-		if err == nil {
-			r := newReplay(table, nil)
-			r.s.version = 3
-			err = r.takeCheckpoint(c)
-		}
-		coded(t, err)
+		frugally(t, len(data), func() {
+			table := Open(nil, WithAllocator(memory.NewGoAllocator()))
+			pq, err := table.newParquetReader(memObject{Reader: bytes.NewReader(data)})
+			if err != nil {
+				return // openParquet gives it a code
+			}
+			c, err := table.decodeCheckpoint(context.Background(), pq, int64(len(data)))
+			if err == nil {
+				r := newReplay(table, nil)
+				r.s.version = 3
+				err = r.takeCheckpoint(c)
+			}
+			coded(t, err)
+		})
 	})
 }
 
@@ -136,12 +140,14 @@ func FuzzDataFile(f *testing.F) {
 	f.Add(data)
 	f.Add(data[:len(data)-9])
 	f.Fuzz(func(t *testing.T, data []byte) {
-		s := *snapshot
-		s.table = Open(nil, WithOutside(func(context.Context, string) (storage.Object, error) {
-			return memObject{Reader: bytes.NewReader(data)}, nil
-		}))
-		_, err := countRowsOf(&s, AddFile{Path: "/outside"})
-		coded(t, err)
+		frugally(t, len(data), func() {
+			s := *snapshot
+			s.table = Open(nil, WithOutside(func(context.Context, string) (storage.Object, error) {
+				return memObject{Reader: bytes.NewReader(data)}, nil
+			}))
+			_, err := countRowsOf(&s, AddFile{Path: "/outside"})
+			coded(t, err)
+		})
 	})
 }
 

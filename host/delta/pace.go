@@ -1,6 +1,8 @@
 package delta
 
 import (
+	"cmp"
+
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/parquet"
 	"github.com/apache/arrow-go/v18/parquet/file"
@@ -9,9 +11,10 @@ import (
 const (
 	// maxBatchBytes is about how much a batch of a scan holds: large rows come by fewer.
 	maxBatchBytes = 32 << 20
-	// probeRows is how many rows of a file come first, when only reading them
-	// tells how large they are: a dictionary stores once what many rows have.
-	probeRows = 1024
+	// At most maxProbe and, in files of large chunks, at least minProbe rows of a
+	// file come first when only reading them tells how large they are: a
+	// dictionary stores once what many rows have. Then batches grow by the factor.
+	minProbe, maxProbe, paceFactor = 16, 1024, 32
 	// A file with larger column chunks is read through buffers, not by whole chunks.
 	largeChunk  = 16 << 20
 	chunkBuffer = 2 << 20
@@ -20,30 +23,35 @@ const (
 // pace tells how many rows of a file make up a batch.
 type pace struct {
 	stored int64 // bytes of a row of the wanted columns, as the footer has it
-	perRow int64 // of what was read last; 0 when nothing was
-	varies bool
+	perRow int64 // of what was read last
+	probe  int64 // how many rows may be read before more is known; 0: all
 }
 
 // want adds columns that will be read.
 func (p *pace) want(r *file.Reader, leaves map[int]bool) {
 	for leaf := range leaves {
 		col := r.MetaData().Schema.Column(leaf)
-		p.varies = p.varies || col.PhysicalType() == parquet.Types.ByteArray || col.MaxRepetitionLevel() > 0
-		most := int64(0)
+		most, chunkSize := int64(0), int64(1)
 		for g := range r.NumRowGroups() {
 			group := r.MetaData().RowGroup(g)
 			if chunk, err := group.ColumnChunk(leaf); err == nil && group.NumRows() > 0 {
+				chunkSize = max(chunkSize, chunk.TotalUncompressedSize())
 				most = max(most, chunk.TotalUncompressedSize()/group.NumRows())
 			}
 		}
-		p.stored += max(most, int64(col.TypeLength()))
+		p.stored += min(max(most, int64(col.TypeLength())), maxBatchBytes)
+		if col.PhysicalType() == parquet.Types.ByteArray || col.MaxRepetitionLevel() > 0 {
+			// No value of a dictionary is larger than the chunk that holds it.
+			probe := min(max(maxBatchBytes/chunkSize, minProbe), maxProbe)
+			p.probe = min(cmp.Or(p.probe, probe), probe)
+		}
 	}
 }
 
 // rows gives how many of the next n rows to read.
 func (p *pace) rows(n int64) int64 {
-	if p.perRow == 0 && p.varies {
-		n = min(n, probeRows)
+	if p.probe > 0 {
+		n = min(n, p.probe)
 	}
 	if size := max(p.stored, p.perRow); size > 0 {
 		n = min(n, max(maxBatchBytes/size, 1))
@@ -57,7 +65,11 @@ func (p *pace) took(cols []arrow.Array, rows int64) {
 	for _, c := range cols {
 		size += arrayBytes(c, 0, int64(c.Len()))
 	}
-	p.perRow = max(size/max(rows, 1), 1)
+	p.perRow = size / max(rows, 1)
+	p.probe *= paceFactor
+	if p.probe > defaultBatchRows {
+		p.probe = 0
+	}
 }
 
 // streamLargeChunks makes the reader of a file take large column chunks piece by
