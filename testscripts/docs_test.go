@@ -202,6 +202,57 @@ func TestTheFeaturesTableNamesTestsThatExist(t *testing.T) {
 	}
 }
 
+// TestNamedTestsExist holds pages and the Makefile to the code: a test that
+// they name is there. A pattern of make soak that fits none would run nothing.
+func TestNamedTestsExist(t *testing.T) {
+	root := repoRoot(t)
+	pages, err := filepath.Glob(filepath.Join(root, "docs", "*.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range []string{"README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"} {
+		pages = append(pages, filepath.Join(root, p))
+	}
+	var tests strings.Builder
+	err = filepath.WalkDir(root, func(path string, d os.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		tests.Write(text)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := regexp.MustCompile("`(?:[a-z/]+\\.)?((?:Test|Fuzz|Benchmark)[A-Z][A-Za-z0-9]+)`")
+	for _, page := range pages {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range name.FindAllStringSubmatch(string(text), -1) {
+			if !strings.Contains(tests.String(), "func "+m[1]+"(") {
+				t.Errorf("%s names %s, which is no test", filepath.Base(page), m[1])
+			}
+		}
+	}
+	makefile, err := os.ReadFile(filepath.Join(root, "Makefile"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := regexp.MustCompile(`-run '\^(Test[A-Za-z0-9]+)\$\$' (?:-[a-z]+ )*\./([a-z/]+)`)
+	patterns := run.FindAllStringSubmatch(string(makefile), -1)
+	for _, m := range patterns {
+		if !declares(t, filepath.Join(root, m[2]), "func "+m[1]+"(") {
+			t.Errorf("the Makefile runs %s of %s, which is no test", m[1], m[2])
+		}
+	}
+	if len(patterns) < 9 {
+		t.Errorf("only %d patterns are found in the Makefile", len(patterns))
+	}
+}
+
 // declares tells whether a test file of a folder holds a text.
 func declares(t *testing.T, folder, text string) bool {
 	t.Helper()

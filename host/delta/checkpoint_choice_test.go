@@ -3,9 +3,7 @@ package delta
 import (
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 
@@ -164,69 +162,4 @@ func TestTheLogMayBeCleanedUpWhileItIsOpened(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.equalStates("cleaned up meanwhile", state(t, s), want)
-}
-
-// covers the acceptance line "a 100,000-file, 10,000-commit table opens in
-// bounded memory": what is allocated follows from the size of the log, with
-// room for decoding it once.
-func TestAVeryLargeTableOpensInBoundedMemory(t *testing.T) {
-	if testing.Short() {
-		t.Skip("writes 10,000 commits")
-	}
-	const files, commits = 100_000, 10_000
-	dir := t.TempDir()
-	if err := os.Mkdir(filepath.Join(dir, logFolder), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	store, err := storage.OpenDir(dir, storage.NoSync)
-	if err != nil {
-		t.Fatal(err)
-	}
-	bytes := 0
-	for v := range commits {
-		var b strings.Builder
-		if v == 0 {
-			b.WriteString(`{"protocol":{"minReaderVersion":1,"minWriterVersion":2}}
-{"metaData":{"id":"x","format":{"provider":"parquet","options":{}},"schemaString":"{\"type\":\"struct\",\"fields\":[{\"name\":\"id\",\"type\":\"long\",\"nullable\":true,\"metadata\":{}}]}","partitionColumns":[],"configuration":{}}}
-`)
-		}
-		for i := range files / commits {
-			n := v*files/commits + i
-			fmt.Fprintf(&b, `{"add":{"path":"part-00000-%08x-c000.zstd.parquet","partitionValues":{},"size":1,"modificationTime":1,"dataChange":true,"stats":"{\"numRecords\":100,\"minValues\":{\"id\":%d},\"maxValues\":{\"id\":%d},\"nullCount\":{\"id\":0}}"}}`+"\n",
-				uint32(n)*2654435761, n, n+100)
-		}
-		bytes += b.Len()
-		if err := os.WriteFile(filepath.Join(dir, commitName(int64(v))), []byte(b.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	measure := func(what string, total, live int) {
-		t.Helper()
-		var before, after, kept runtime.MemStats
-		runtime.GC()
-		runtime.ReadMemStats(&before)
-		s, err := Open(store).Snapshot(background)
-		if err != nil || s.NumFiles() != files {
-			t.Fatal(err)
-		}
-		n := 0
-		for f := range s.EachFile() {
-			n += len(f.Path) + len(f.Stats)
-		}
-		runtime.ReadMemStats(&after)
-		runtime.GC()
-		runtime.ReadMemStats(&kept)
-		runtime.KeepAlive(s)
-		if got := int(after.TotalAlloc - before.TotalAlloc); got > total {
-			t.Errorf("%s: %d MB allocated for a log of %d MB, %d MB are enough", what, got>>20, bytes>>20, total>>20)
-		}
-		if got := int(kept.HeapAlloc) - int(before.HeapAlloc); got > live {
-			t.Errorf("%s: %d MB kept for a log of %d MB, %d MB are enough", what, got>>20, bytes>>20, live>>20)
-		}
-	}
-	measure("commits alone", 24*bytes, 6*bytes)
-	if _, err := Open(store).Checkpoint(background, CheckpointClassic); err != nil {
-		t.Fatal(err)
-	}
-	measure("behind a checkpoint", 8*bytes, 4*bytes)
 }
