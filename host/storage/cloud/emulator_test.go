@@ -6,19 +6,23 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"github.com/weir-data/weir/host/storage"
 	"github.com/weir-data/weir/host/storage/cloud/cloudtest"
 	"github.com/weir-data/weir/host/storage/storagetest"
 )
 
-// A store that other people wrote is held to the same rules, where it is
+// Stores that other people wrote are held to the same rules, where they are
 // installed: our fakes could share a misunderstanding with the driver.
 
 // startEmulator starts a program that listens on a free port of its own and
@@ -97,4 +101,27 @@ func TestAzuriteKeepsTheRules(t *testing.T) {
 		t.Fatal(err)
 	}
 	rulesUnder(t, "azblob://"+cloudtest.Bucket)
+}
+
+func TestVersityKeepsTheRules(t *testing.T) {
+	path := emulator(t, "WEIR_VERSITYGW", "versitygw")
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, "data"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	url := startEmulator(t, func(port int) *exec.Cmd {
+		return exec.Command(path, "--access", "test", "--secret", "test", "--port", fmt.Sprintf("127.0.0.1:%d", port), "posix", filepath.Join(dir, "data"))
+	})
+	for k, v := range cloudtest.S3Env(url) {
+		t.Setenv(k, v)
+	}
+	cfg, err := config.LoadDefaultConfig(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := s3.NewFromConfig(cfg, func(o *s3.Options) { o.UsePathStyle = true })
+	if _, err := client.CreateBucket(ctx, &s3.CreateBucketInput{Bucket: aws.String(cloudtest.Bucket)}); err != nil {
+		t.Fatal(err)
+	}
+	rulesUnder(t, "s3://"+cloudtest.Bucket)
 }
