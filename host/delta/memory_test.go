@@ -298,7 +298,11 @@ func TestAFileThatPromisesHugeValuesIsRefused(t *testing.T) {
 	}, -1))
 	var b bytes.Buffer
 	w := file.NewParquetWriter(&b, columns, file.WithWriterProps(parquet.NewWriterProperties(parquet.WithDictionaryDefault(false), parquet.WithStats(false))))
-	col, err := w.AppendRowGroup().NextColumn()
+	group, err := w.AppendRowGroupChecked()
+	if err != nil {
+		t.Fatal(err)
+	}
+	col, err := group.NextColumn()
 	if err != nil {
 		t.Fatal(err)
 	}
