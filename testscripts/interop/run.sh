@@ -60,5 +60,5 @@ if [ "$mode" = full ]; then
 else
   echo "interop: spark is left to make interop"
 fi
-(cd "$root" && GOFLAGS="-tags=duckdb_arrow -buildvcs=false" go build -o "$work/tables" ./testscripts/interop/tables)
+(cd "$root" && go build -o "$work/tables" ./testscripts/interop/tables)
 "$work/venv/bin/python" "$here/tables.py" --program "$work/tables" --dir "$work/of-features" --engines "$writers" --node "$work/node"
