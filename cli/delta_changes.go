@@ -20,16 +20,16 @@ func deltaChangesCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "changes",
 		Usage:     "print what a table's change data feed holds",
-		UsageText: "weir delta changes PATH|NAME [--from N] [--to N] [--from-timestamp T] [--to-timestamp T] [--rows] [-f weir.yaml] [--output text|json]",
-		Description: "Counts the changed rows of a range of versions, both ends included, by what happened to them; with --rows prints them, one JSON object a line:\n" +
+		UsageText: "weir delta changes PATH|NAME [--from N] [--to N] [--from-timestamp T] [--to-timestamp T] [--list] [-f weir.yaml] [--output text|json]",
+		Description: "Counts the changed rows of a range of versions, both ends included, by what happened to them; with --list prints them, one JSON object a line:\n" +
 			"the table's columns, _change_type, _commit_version and _commit_timestamp. The feed (delta.enableChangeDataFeed) must have been on in every version of the range.\n" +
-			"\nExample:\n   weir delta changes silver.orders --from 5 --rows",
+			"\nExample:\n   weir delta changes silver.orders --from 5 --list",
 		Flags: projectFlags(
 			&cli.Int64Flag{Name: "from", Usage: "begin with version `N`"},
 			&cli.Int64Flag{Name: "to", Usage: "end with version `N` (default: the newest)"},
 			&cli.StringFlag{Name: "from-timestamp", Usage: "begin with the first version at or after the time `T`"},
 			&cli.StringFlag{Name: "to-timestamp", Usage: "end with the last version at or before the time `T`"},
-			&cli.BoolFlag{Name: "rows", Usage: "print the rows, not their number"},
+			&cli.BoolFlag{Name: "list", Usage: "print the rows, not their number"},
 			outputFlag("text", "json"),
 		),
 		Action: func(c *cli.Context) error {
@@ -38,7 +38,7 @@ func deltaChangesCommand() *cli.Command {
 				return err
 			}
 			return withTable(c, func(ctx context.Context, t *delta.Table, format string) error {
-				if c.Bool("rows") {
+				if c.Bool("list") {
 					return printChanges(ctx, c.App.Writer, t, opt)
 				}
 				s, err := countChanges(ctx, t, opt)
@@ -86,7 +86,7 @@ func printChanges(ctx context.Context, w io.Writer, t *delta.Table, opt delta.Ch
 	return out.Flush()
 }
 
-// changesSummary is what `weir delta changes` prints without --rows.
+// changesSummary is what `weir delta changes` prints without --list.
 type changesSummary struct {
 	From         int64            `json:"from"`
 	To           int64            `json:"to"`

@@ -96,9 +96,9 @@ func TestDescribeAndChangesGiveTheFiguresOfThePack(t *testing.T) {
 				t.Errorf("changes: %v %s, want %v", sum, told, *c.Changes)
 			}
 			var out, stderr bytes.Buffer
-			code = Main([]string{"weir", "delta", "changes", table, "--from", from, "--to", to, "--rows"}, nil, &out, &stderr)
+			code = Main([]string{"weir", "delta", "changes", table, "--from", from, "--to", to, "--list"}, nil, &out, &stderr)
 			if lines := strings.Count(out.String(), "\n"); code != 0 || int64(lines) != c.Changes.Rows {
-				t.Errorf("--rows prints %d lines (%s), want %d", lines, &stderr, c.Changes.Rows)
+				t.Errorf("--list prints %d lines (%s), want %d", lines, &stderr, c.Changes.Rows)
 			}
 		})
 	}
