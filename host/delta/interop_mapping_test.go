@@ -39,7 +39,7 @@ func TestAnotherEngineReadsMappedTables(t *testing.T) {
 			s := f.snapshot()
 			wide := arrow.NewSchema(append(s.Schema().Fields(), arrow.Field{Name: "in", Type: arrow.BinaryTypes.String, Nullable: true}), nil)
 			f.commit(Commit{Read: s, Schema: wide, Add: f.write(WriteOptions{Snapshot: s, Schema: wide, Name: "m"}, `[{"part":"two","id":9,"in":"new","s":{"ab":5},"list":[{"yy":4}],"map":[{"key":"q","value":{"zz":1}}]}]`)})
-			out, err := exec.Command(python, "-c", queryElsewhere, f.dir).CombinedOutput()
+			out, err := elsewhere(python, queryElsewhere, f.dir).CombinedOutput()
 			if err != nil {
 				t.Fatalf("%v\n%s", err, out)
 			}

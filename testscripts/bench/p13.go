@@ -17,12 +17,13 @@ import (
 // deltaRS opens a table and lists its files with statistics as often as it is
 // told, and prints what each time took, in wall-clock and processor time.
 const deltaRS = `
-import json, sys, time
+import json, os, sys, time
 import deltalake
 for _ in range(int(sys.argv[2])):
     wall, cpu = time.perf_counter(), time.process_time()
     files = deltalake.DeltaTable(sys.argv[1]).get_add_actions(flatten=True)
-    print(json.dumps({"wall": time.perf_counter() - wall, "cpu": time.process_time() - cpu, "rows": files.num_rows}))
+    print(json.dumps({"wall": time.perf_counter() - wall, "cpu": time.process_time() - cpu, "rows": files.num_rows}), flush=True)
+os._exit(0)  # the interpreter now and then aborts while it is torn down
 `
 
 // runP13 measures how long it takes to open a table of very many files and

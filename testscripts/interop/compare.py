@@ -5,6 +5,7 @@ import collections
 import datetime
 import decimal
 import json
+import os
 import pathlib
 import subprocess
 import sys
@@ -96,7 +97,10 @@ def main():
             for label, diff in (("only weir", ours - rows), ("only " + engine, rows - ours)):
                 for row in list(diff)[:3]:
                     print(f"  {label}: {row}", file=sys.stderr)
-    sys.exit(1 if bad else 0)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    # Threads of pyarrow now and then abort the interpreter while it is torn down.
+    os._exit(1 if bad else 0)
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ reason. A table that both find empty, or that was never compared, counts as a fa
 """
 import argparse
 import json
+import os
 import pathlib
 import shutil
 import sys
@@ -154,7 +155,10 @@ def main():
             except Exception as error:  # one table must not hide the others
                 result.fail(f"{entry['name']} [{name}]", f"{type(error).__name__}: {error}")
     print(f"interop: {result.equal} comparisons equal, {result.bad} failed")
-    sys.exit(1 if result.bad or not result.equal else 0)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    # Threads of pyarrow now and then abort the interpreter while it is torn down.
+    os._exit(1 if result.bad or not result.equal else 0)
 
 
 if __name__ == "__main__":

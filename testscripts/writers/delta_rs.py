@@ -1,5 +1,6 @@
 """A writer of the test that is delta-rs: argv: place, number, steps. It prints its deeds as the others do."""
 import json
+import os
 import sys
 import time
 
@@ -45,3 +46,6 @@ for step in range(steps):
         deed["deleted"] = [own - 10, own - 20 + 4, POOL + number * 100_000 + step]
         until_it_lands(lambda: delete(deed["deleted"]))
     print(json.dumps(deed), flush=True)
+
+# Threads of pyarrow now and then abort the interpreter while it is torn down.
+os._exit(0)
