@@ -158,7 +158,7 @@ func (c *checker) compacted(ctx context.Context, f compactedFile) error {
 // there is none. Transactions may be missing: they expire.
 func differs(want, got *Snapshot) string {
 	switch {
-	case !reflect.DeepEqual(want.protocol, got.protocol):
+	case !want.protocol.equal(got.protocol):
 		return "the protocol"
 	case !sameMetadata(want.metadata, got.metadata):
 		return "the metadata"

@@ -109,6 +109,18 @@ func (p *Protocol) names() []string {
 	return slices.Compact(out)
 }
 
+// equal tells whether two protocols ask for the same. The features are sets,
+// which Spark writes in another order into each checkpoint. Versions that say
+// nothing of the protocol have none, which equals none.
+func (p *Protocol) equal(o *Protocol) bool {
+	if p == nil || o == nil {
+		return p == o
+	}
+	set := func(names []string) []string { return slices.Compact(slices.Sorted(slices.Values(names))) }
+	return p.MinReaderVersion == o.MinReaderVersion && p.MinWriterVersion == o.MinWriterVersion &&
+		slices.Equal(set(p.ReaderFeatures), set(o.ReaderFeatures)) && slices.Equal(set(p.WriterFeatures), set(o.WriterFeatures))
+}
+
 func (p *Protocol) has(name string) bool { return slices.Contains(p.names(), name) }
 
 // checkWritable refuses tables that ask for more than we can write.

@@ -2,6 +2,7 @@ package delta
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/weir-data/weir/host/fault"
@@ -82,5 +83,32 @@ func TestWhatATableKeepsForItselfIsNotSet(t *testing.T) {
 	v := f.commit(Commit{Read: s, Properties: conf})
 	if e, err := f.table.entry(background, v); err != nil || e.Metadata != nil || e.Protocol != nil {
 		t.Errorf("%+v, %v", e, err)
+	}
+}
+
+// Features are sets: their order, which differs between a checkpoint of Spark and its commits, makes no other protocol.
+func TestProtocolsThatAskForTheSameAreEqual(t *testing.T) {
+	p := func(reader, writer int, readers, writers string) *Protocol {
+		return &Protocol{MinReaderVersion: reader, MinWriterVersion: writer, ReaderFeatures: strings.Fields(readers), WriterFeatures: strings.Fields(writers)}
+	}
+	base := p(3, 7, "a b", "a b c")
+	for name, c := range map[string]struct {
+		other *Protocol
+		equal bool
+	}{
+		"itself":                  {base, true},
+		"another order":           {p(3, 7, "b a", "c a b"), true},
+		"a feature named twice":   {p(3, 7, "a b b", "a b c"), true},
+		"a reader feature less":   {p(3, 7, "a", "a b c"), false},
+		"a writer feature more":   {p(3, 7, "a b", "a b c d"), false},
+		"another feature":         {p(3, 7, "a b", "a b d"), false},
+		"another reader version":  {p(2, 7, "a b", "a b c"), false},
+		"another writer version":  {p(3, 6, "a b", "a b c"), false},
+		"of readers, not writers": {p(3, 7, "a b c", "a b"), false},
+		"none":                    {nil, false},
+	} {
+		if got := base.equal(c.other); got != c.equal {
+			t.Errorf("%s: %v", name, got)
+		}
 	}
 }
