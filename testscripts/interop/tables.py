@@ -136,7 +136,7 @@ def main():
     p.add_argument("--program", required=True, help="the built program of tables/")
     p.add_argument("--dir", required=True, type=pathlib.Path)
     p.add_argument("--engines", default="deltalake")
-    p.add_argument("--only", help="one table")
+    p.add_argument("--only", help="some tables, with commas between")
     p.add_argument("--node")
     a = p.parse_args()
     weir = Weir(a.program)
@@ -148,7 +148,7 @@ def main():
     for name in a.engines.split(","):
         engine = ENGINES[name](a)
         for entry in json.loads((source / "tables.json").read_text()):
-            if a.only and a.only != entry["name"]:
+            if a.only and entry["name"] not in a.only.split(","):
                 continue
             try:
                 try_table(engine, entry, source, a.dir / name, weir, result)

@@ -156,7 +156,7 @@ var specs = []spec{
 			m.insert(30, 40))
 	}},
 	{name: "widened", not: map[string]string{"deltalake": "delta-rs reads no widened tables"}, make: func(m *maker) error {
-		if err := m.create("id BIGINT, small SMALLINT, qty INT, amount DECIMAL(10,2), day DATE, attrs MAP<STRING,INT>", delta.Commit{Properties: properties("enableTypeWidening", "true")}); err != nil {
+		if err := m.create("id BIGINT, name STRING, small SMALLINT, qty INT, amount DECIMAL(10,2), day DATE, attrs MAP<STRING,INT>", delta.Commit{Properties: properties("enableTypeWidening", "true")}); err != nil {
 			return err
 		}
 		to := func(t arrow.DataType, column ...string) delta.Widening { return delta.Widening{Column: column, To: t} }
