@@ -18,7 +18,7 @@ import (
 // register adds what the SQL files and the modules define to the graph.
 func register(g *graph, s *Spec, files []sqlFile, modules []*module) error {
 	for _, file := range files {
-		statements, err := sql.ParsePipeline(file.path, file.text, s.Configuration)
+		statements, err := sql.ParsePipeline(file.path, file.text, sql.Settings{Configuration: s.Configuration, Catalog: s.Catalog, Schema: s.Schema})
 		if err != nil {
 			return fault.Place(err, "PARSE_SYNTAX_ERROR", fault.Where{File: file.path})
 		}

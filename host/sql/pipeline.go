@@ -7,7 +7,14 @@ import (
 	"github.com/weir-data/weir/host/fault"
 )
 
-// ParsePipeline reads the statements of a pipeline file. conf fills ${key}.
+// Settings are what a pipeline file is read with.
+type Settings struct {
+	Configuration map[string]string // fills ${key} and :key
+	Catalog       string            // where USE has not said otherwise
+	Schema        string
+}
+
+// ParsePipeline reads the statements of a pipeline file.
 //
 // A statement is
 //
@@ -22,9 +29,9 @@ import (
 // or CREATE [OR REFRESH | OR REPLACE] TEMPORARY VIEW name AS SELECT …. The
 // order of the clauses is free. Other statements of the language are refused
 // with [NOT_SUPPORTED] and their line.
-func ParsePipeline(file, text string, conf map[string]string) ([]Statement, error) {
+func ParsePipeline(file, text string, in Settings) ([]Statement, error) {
 	o := newOrigin(file, text, 1)
-	text, o, err := substitute(text, conf, o)
+	text, o, err := substitute(text, in.Configuration, o)
 	if err != nil {
 		return nil, err
 	}

@@ -12,7 +12,7 @@ import (
 
 func parseOne(t *testing.T, text string, conf map[string]string) Statement {
 	t.Helper()
-	list, err := ParsePipeline("t.sql", text, conf)
+	list, err := ParsePipeline("t.sql", text, Settings{Configuration: conf})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +51,7 @@ WHERE qty >= ${min.qty};
 		{"properties", fmt.Sprint(st.Properties), "map[delta.appendOnly:true quality.level:3 x:y]"},
 		{"lines", fmt.Sprint(st.Line, st.QueryLine, st.Columns[1].Line, st.Constraints[2].Line), "2 14 4 8"},
 		{"query", st.Query, "SELECT *, _metadata.file_path AS src /* ${nor.here} */\nFROM __weir_files_0\nWHERE qty >= 5"},
-		{"column", fmt.Sprint(st.Columns[0]), "{order_id utf8 true the shop's key 3}"},
+		{"column", fmt.Sprint(st.Columns[0]), "{order_id utf8 true the shop's key   3}"},
 		{"type", fmt.Sprint(st.Columns[2].Type), "map<utf8, list<item: int32, nullable>, items_nullable>"},
 		{"source", fmt.Sprint(st.Sources[0].Alias, st.Sources[0].Stream, *st.Sources[0].Files),
 			"__weir_files_0true {/in/o'neill/shop map[cloudFiles.x:true format:json maxFilesPerTrigger:10 schemaHints:total DECIMAL(18,2)]}"},
@@ -111,7 +111,7 @@ func TestSeveralStatementsAndViews(t *testing.T) {
 	list, err := ParsePipeline("p.sql", `
 CREATE TEMPORARY VIEW v COMMENT 'half way' AS SELECT a FROM STREAM(t);;
 CREATE OR REPLACE TEMP VIEW w AS SELECT ';' AS x FROM b;
-create streaming table if not exists s using delta cluster by (a, b.c) as select * from stream(v)`, nil)
+create streaming table if not exists s using delta cluster by (a, b.c) as select * from stream(v)`, Settings{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -171,7 +171,7 @@ func TestPipelineErrorsHaveNamesAndPlaces(t *testing.T) {
 		{"CREATE STREAMING TABLE t AS\n\nSELECT a,, b FROM STREAM(a)", "PARSE_SYNTAX_ERROR", "syntax error", "line 3, column 10"},
 	} {
 		t.Run(c.text, func(t *testing.T) {
-			_, err := ParsePipeline("dir/t.sql", c.text, map[string]string{"other": "x"})
+			_, err := ParsePipeline("dir/t.sql", c.text, Settings{Configuration: map[string]string{"other": "x"}})
 			if fault.CodeOf(err) != c.code || !strings.Contains(err.Error(), c.says) || !strings.Contains(err.Error(), c.where) {
 				t.Fatalf("got %v\nwant [%s] %s (%s)", err, c.code, c.says, c.where)
 			}
@@ -215,7 +215,7 @@ func FuzzParsePipeline(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		list, err := ParsePipeline("f.sql", text, map[string]string{"p": "it's `a` \"value\""})
+		list, err := ParsePipeline("f.sql", text, Settings{Configuration: map[string]string{"p": "it's `a` \"value\""}})
 		if err != nil {
 			if fault.CodeOf(err) == "" {
 				t.Fatalf("an error without a name: %v", err)

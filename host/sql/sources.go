@@ -83,7 +83,7 @@ func batchSources(st *Statement, streams map[string]int) error {
 			return fault.New("NOT_SUPPORTED", "%s is read with STREAM and without it in one query", r.name).At(r.at)
 		}
 		if !isStream && !strings.HasPrefix(r.name, filesPrefix) {
-			addSource(st, SourceRef{Alias: r.name, Table: r.name, Line: int(r.at.Line)})
+			addSource(st, SourceRef{Alias: r.name, Table: r.name, Written: r.name, Line: int(r.at.Line), Column: int(r.at.Column)})
 		}
 	}
 	return nil
@@ -141,7 +141,7 @@ func (p *parser) streamed(at fault.Where, alias string) (*SourceRef, string, err
 			return nil, "", err
 		}
 	}
-	return &SourceRef{Alias: name, Stream: true, Table: name, Line: int(at.Line)}, text, nil
+	return &SourceRef{Alias: name, Stream: true, Table: name, Written: name, Line: int(at.Line), Column: int(at.Column)}, text, nil
 }
 
 // readFiles reads read_files('path', option => value, …).
@@ -176,7 +176,7 @@ func (p *parser) readFiles(alias string) (*SourceRef, error) {
 	if err := p.expect(")"); err != nil {
 		return nil, err
 	}
-	return &SourceRef{Alias: alias, Files: files, Line: int(at.Line)}, nil
+	return &SourceRef{Alias: alias, Files: files, Line: int(at.Line), Column: int(at.Column)}, nil
 }
 
 // clauseStack knows, per parenthesis, whether a FROM clause is being read.
