@@ -57,10 +57,6 @@ func (t *Table) Changes(ctx context.Context, opt ChangesOptions) (array.RecordRe
 	if err != nil {
 		return nil, err
 	}
-	clock, err := t.clock(ctx)
-	if err != nil {
-		return nil, err
-	}
 	end, err := t.SnapshotAt(ctx, opt.To)
 	if err != nil {
 		return nil, err
@@ -71,17 +67,55 @@ func (t *Table) Changes(ctx context.Context, opt ChangesOptions) (array.RecordRe
 			return nil, err
 		}
 	}
+	return end.changes(ctx, start, opt)
+}
+
+// Changes reads the feed of versions From to To as Table.Changes does, in the
+// columns of the snapshot, which is of version To or a later one. It does not
+// look whether the feed was on in version From: the caller knows, and saves
+// making a snapshot of it.
+func (s *Snapshot) Changes(ctx context.Context, opt ChangesOptions) (array.RecordReader, error) {
+	if opt.From < 0 || opt.From > opt.To || opt.To > s.version || !opt.FromTime.IsZero() || !opt.ToTime.IsZero() {
+		return nil, fault.New("DELTA_INVALID_CDC_RANGE", "the changes would begin with version %d and end with version %d of %d", opt.From, opt.To, s.version)
+	}
+	return s.changes(ctx, s, opt)
+}
+
+// ChangesSchema gives the columns of the feed, as Changes reads it.
+func (s *Snapshot) ChangesSchema() (*arrow.Schema, error) {
 	for _, name := range []string{ChangeTypeColumn, CommitVersionColumn, CommitTimestampColumn} {
-		if f := end.schema.findFold(name); f != nil {
+		if f := s.schema.findFold(name); f != nil {
 			return nil, fault.New("DELTA_RESERVED_COLUMN", "the table has a column %q, a name that its change data feed needs", f.name)
 		}
 	}
-	r := &changesReader{ctx: ctx, table: t, opt: opt, clock: clock, end: end, next: opt.From}
+	return arrow.NewSchema(append(s.arrow.Fields(), changeFields...), nil), nil
+}
+
+// RecordsChanges tells whether the change data feed is on in the snapshot's version.
+func (s *Snapshot) RecordsChanges() bool { return recordsChanges(s.metadata) }
+
+func recordsChanges(m *Metadata) bool {
+	return strings.EqualFold(m.Configuration["delta.enableChangeDataFeed"], "true")
+}
+
+// changes reads a range whose first version is like start.
+func (s *Snapshot) changes(ctx context.Context, start *Snapshot, opt ChangesOptions) (array.RecordReader, error) {
+	if _, err := s.ChangesSchema(); err != nil {
+		return nil, err
+	}
+	clock := &commitClock{}
+	if own, ok := s.timedSince(); !ok || own > opt.From {
+		var err error
+		if clock, err = s.table.clock(ctx); err != nil {
+			return nil, err
+		}
+	}
+	r := &changesReader{ctx: ctx, table: s.table, opt: opt, clock: clock, end: s, next: opt.From}
 	if err := r.checkFeed(start.metadata, start.mapping, opt.From); err != nil {
 		return nil, err
 	}
 	// Whether the columns are there is told now, not with the first file.
-	probe, err := end.scanner(ctx, nil, ScanOptions{Columns: opt.Columns})
+	probe, err := s.scanner(ctx, nil, ScanOptions{Columns: opt.Columns})
 	if err != nil {
 		return nil, err
 	}
@@ -218,7 +252,7 @@ func (r *changesReader) Next() bool {
 // checkFeed tells whether a version with this metadata records its changes, in
 // files that the last version's schema can read.
 func (r *changesReader) checkFeed(m *Metadata, mapping string, version int64) error {
-	if !strings.EqualFold(m.Configuration["delta.enableChangeDataFeed"], "true") {
+	if !recordsChanges(m) {
 		return fault.New("DELTA_MISSING_CHANGE_DATA", "versions %d to %d: delta.enableChangeDataFeed was off in version %d, so its changes are not recorded", r.opt.From, r.opt.To, version).
 			WithHint("Begin with a later version")
 	}

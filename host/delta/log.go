@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"slices"
 	"time"
 
 	"github.com/weir-data/weir/host/fault"
@@ -60,6 +61,22 @@ func (t *Table) checkEnd(ctx context.Context, version int64) error {
 			WithHint("Read the table from a snapshot instead of its log")
 	}
 	return nil
+}
+
+// OldestVersion gives the version from which on the log has every commit.
+func (t *Table) OldestVersion(ctx context.Context) (int64, error) {
+	seg, err := t.list(ctx, 0)
+	if err != nil {
+		return 0, err
+	}
+	oldest := seg.latest() + 1
+	for _, version := range slices.Backward(seg.commits) {
+		if version != oldest-1 {
+			break
+		}
+		oldest = version
+	}
+	return oldest, nil
 }
 
 func (t *Table) entry(ctx context.Context, version int64) (*Entry, error) {

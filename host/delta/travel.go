@@ -109,12 +109,10 @@ func (t *Table) clock(ctx context.Context) (*commitClock, error) {
 		return nil, err
 	}
 	c.own = c.last + 1
-	if s.inCommitTimestamps() {
-		c.own = 0
-		version, err1 := strconv.ParseInt(s.metadata.Configuration[enablementVersionKey], 10, 64)
-		when, err2 := strconv.ParseInt(s.metadata.Configuration[enablementTimeKey], 10, 64)
-		if err1 == nil && err2 == nil && version >= 0 && version <= c.last {
-			c.own, c.enabled = version, when
+	if own, ok := s.timedSince(); ok {
+		c.own = own
+		if when, err := strconv.ParseInt(s.metadata.Configuration[enablementTimeKey], 10, 64); err == nil && own > 0 {
+			c.enabled = when
 		}
 	}
 	before := int64(-1) << 62
@@ -126,6 +124,20 @@ func (t *Table) clock(ctx context.Context) (*commitClock, error) {
 		c.files[version] = before
 	}
 	return c, nil
+}
+
+// timedSince gives the first of the versions that carry their time, false when
+// the newest does not.
+func (s *Snapshot) timedSince() (int64, bool) {
+	if !s.inCommitTimestamps() {
+		return 0, false
+	}
+	version, err1 := strconv.ParseInt(s.metadata.Configuration[enablementVersionKey], 10, 64)
+	_, err2 := strconv.ParseInt(s.metadata.Configuration[enablementTimeKey], 10, 64)
+	if err1 != nil || err2 != nil || version < 0 || version > s.version {
+		version = 0
+	}
+	return version, true
 }
 
 // inCommitTimestamps tells whether the versions from some one on carry their time.

@@ -219,6 +219,10 @@ func (in Input) size() (files, bytes int64) {
 		for _, f := range in.Table.Adds {
 			bytes += f.Size
 		}
+		if feed := in.Table.Feed; feed != nil {
+			files += feed.Files
+			bytes += feed.Bytes
+		}
 	}
 	return files, bytes
 }

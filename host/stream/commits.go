@@ -78,6 +78,7 @@ func (t *Metrics) add(m Metrics) {
 	t.MalformedRows += m.MalformedRows
 	t.DroppedMalformed += m.DroppedMalformed
 	t.LostValues += m.LostValues
+	t.OldImages += m.OldImages
 	t.OutputFiles += m.OutputFiles
 	t.OutputBytes += m.OutputBytes
 	t.Fuel += m.Fuel

@@ -2,77 +2,27 @@ package stream
 
 import (
 	"context"
-	"fmt"
 	"iter"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
-
-	"github.com/apache/arrow-go/v18/arrow"
-	"github.com/apache/arrow-go/v18/arrow/array"
-	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/weir-data/weir/host/delta"
 	"github.com/weir-data/weir/host/fault"
 	"github.com/weir-data/weir/host/relation"
 )
 
-// deltaOptions are the options of a Delta source, in Spark's spelling.
-type deltaOptions struct {
-	maxFiles          int
-	maxBytes          int64
-	skipChangeCommits bool
-	ignoreDeletes     bool
-}
-
 // NewDeltaSource makes the source of a flow that reads a Delta table as a
 // stream: first the rows it holds, by file path, then what each further
-// version adds. name is how messages call the table.
+// version adds, or with readChangeFeed what it changed. startingVersion and
+// startingTimestamp leave the rows of before out. name is how messages call the
+// table.
 func NewDeltaSource(name string, table *delta.Table, options map[string]string) (Source, error) {
-	s := &deltaSource{name: name, table: table, opt: deltaOptions{maxFiles: 1000}}
-	for key, value := range options {
-		var err error
-		switch strings.ToLower(key) {
-		case "maxfilespertrigger":
-			s.opt.maxFiles, err = strconv.Atoi(value)
-			if err == nil && s.opt.maxFiles <= 0 {
-				err = strconv.ErrRange
-			}
-		case "maxbytespertrigger":
-			s.opt.maxBytes, err = parseBytes(value)
-		case "skipchangecommits":
-			s.opt.skipChangeCommits, err = strconv.ParseBool(value)
-		case "ignoredeletes":
-			s.opt.ignoreDeletes, err = strconv.ParseBool(value)
-		default:
-			return nil, fault.New("UNKNOWN_OPTION", "a stream of a table has no option %q", key).
-				WithHint("It knows maxFilesPerTrigger, maxBytesPerTrigger, skipChangeCommits and ignoreDeletes").
-				At(fault.Where{Dataset: name})
-		}
-		if err != nil {
-			return nil, fault.Wrap(err, "INVALID_OPTION", "option %s=%q", key, value).At(fault.Where{Dataset: name})
-		}
+	opt, err := parseDeltaOptions(name, options)
+	if err != nil {
+		return nil, err
 	}
-	return s, nil
-}
-
-// parseBytes reads a size such as 100, 64k or 10g.
-func parseBytes(s string) (int64, error) {
-	s = strings.TrimSuffix(strings.ToLower(strings.TrimSpace(s)), "b")
-	factor := int64(1)
-	if n := len(s); n > 0 {
-		if i := strings.IndexByte("kmgt", s[n-1]); i >= 0 {
-			factor = 1 << (10 * (i + 1))
-			s = s[:n-1]
-		}
-	}
-	n, err := strconv.ParseInt(s, 10, 64)
-	if err == nil && (n <= 0 || n > (1<<62)/factor) {
-		err = strconv.ErrRange
-	}
-	return n * factor, err
+	return &deltaSource{name: name, table: table, opt: opt}, nil
 }
 
 type deltaSource struct {
@@ -110,9 +60,12 @@ func (s *deltaSource) position(ctx context.Context, ck *checkpoint) (*tableOffse
 	if err != nil {
 		return nil, nil, s.at(err)
 	}
+	if s.opt.feed && !snap.RecordsChanges() {
+		return nil, nil, s.notRecorded(snap.Version())
+	}
 	if ck.planned < 0 {
-		start := tablePosition{Version: snap.Version(), Snapshot: true}
-		return &tableOffset{TableID: snap.Metadata().ID, Start: start, End: start}, snap, nil
+		off, err := s.begin(ctx, snap)
+		return off, snap, err
 	}
 	e, err := ck.offset(ctx, ck.planned)
 	if err != nil {
@@ -122,6 +75,9 @@ func (s *deltaSource) position(ctx context.Context, ck *checkpoint) (*tableOffse
 	if e.Source.Kind != deltaKind || last == nil {
 		return nil, nil, sourceKindChanged(e.Source.Kind, deltaKind)
 	}
+	if last.Feed != s.opt.feed {
+		return nil, nil, sourceKindChanged(feedOrRows(last.Feed), feedOrRows(s.opt.feed))
+	}
 	if id := snap.Metadata().ID; id != last.TableID {
 		return nil, nil, fault.New("DIFFERENT_DELTA_TABLE_READ_BY_STREAMING_SOURCE", "the table was made again (id %s, was %s)", id, last.TableID).
 			WithHint("Run a full refresh of the table that reads from it").At(fault.Where{Dataset: s.name})
@@ -130,7 +86,51 @@ func (s *deltaSource) position(ctx context.Context, ck *checkpoint) (*tableOffse
 		return nil, nil, fault.New("DELTA_SOURCE_VERSION_MISSING", "version %d was read, but the table now ends with version %d", last.End.Version-1, snap.Version()).
 			WithHint("The table was restored to an older state. Run a full refresh of the table that reads from it").At(fault.Where{Dataset: s.name})
 	}
-	return &tableOffset{TableID: last.TableID, Start: last.End, End: last.End}, snap, nil
+	next := &tableOffset{TableID: last.TableID, Feed: last.Feed, Start: last.End, End: last.End}
+	if last.End.Snapshot {
+		next.SnapshotTime = last.SnapshotTime
+	}
+	return next, snap, nil
+}
+
+// begin gives the position of a stream that has read nothing yet.
+func (s *deltaSource) begin(ctx context.Context, snap *delta.Snapshot) (*tableOffset, error) {
+	off := &tableOffset{TableID: snap.Metadata().ID, Feed: s.opt.feed}
+	o := s.opt.start
+	switch {
+	case o.latest:
+		off.Start = tablePosition{Version: snap.Version() + 1}
+	case o.version != nil:
+		if *o.version > snap.Version() {
+			return nil, fault.New("DELTA_VERSION_NOT_FOUND", "startingVersion is %d, and the newest version is %d", *o.version, snap.Version()).
+				WithHint("startingVersion latest begins behind the newest version").At(fault.Where{Dataset: s.name})
+		}
+		off.Start = tablePosition{Version: *o.version}
+	case o.time != nil:
+		version, err := s.table.VersionSince(ctx, *o.time)
+		if err != nil {
+			return nil, s.at(err)
+		}
+		off.Start = tablePosition{Version: version}
+	default:
+		off.Start = tablePosition{Version: snap.Version(), Snapshot: true}
+		if s.opt.feed {
+			at := snap.Timestamp().UTC()
+			off.SnapshotTime = &at
+		}
+	}
+	off.End = off.Start
+	if s.opt.feed && !off.Start.Snapshot {
+		return off, s.checkFeedAt(ctx, off.Start.Version, snap)
+	}
+	return off, nil
+}
+
+func feedOrRows(feed bool) string {
+	if feed {
+		return "change feed"
+	}
+	return deltaKind
 }
 
 func sourceKindChanged(was, is string) error {
@@ -143,7 +143,8 @@ func (s *deltaSource) capture(ctx context.Context, ck *checkpoint) (backlog, err
 	if err != nil {
 		return nil, err
 	}
-	return &tableBacklog{src: s, id: at.TableID, at: at.Start, until: snap.Version()}, nil
+	// "latest" means now, so the first run has to write down what it meant.
+	return &tableBacklog{src: s, off: *at, until: snap.Version(), pin: ck.planned < 0 && s.opt.start.latest}, nil
 }
 
 func (s *deltaSource) empty(ctx context.Context, ck *checkpoint) (*sourceOffset, error) {
@@ -157,45 +158,53 @@ func (s *deltaSource) empty(ctx context.Context, ck *checkpoint) (*sourceOffset,
 // tableBacklog is the part of a table's log that a run takes from.
 type tableBacklog struct {
 	src   *deltaSource
-	id    string
-	at    tablePosition
+	off   tableOffset // of the last batch
 	until int64
+	pin   bool // the next batch is made even when it reads nothing
 }
 
 func (b *tableBacklog) next(ctx context.Context) (*sourceOffset, error) {
-	off := &tableOffset{TableID: b.id, Start: b.at, End: b.at}
+	off := b.off
+	if off.Start = off.End; !off.Start.Snapshot {
+		off.SnapshotTime = nil
+	}
 	files, bytes := 0, int64(0)
-	for f, err := range b.src.walk(ctx, b.at, b.until) {
+	for f, err := range b.src.walk(ctx, off.Start, b.until) {
 		if err != nil {
 			if files > 0 {
 				break // first what comes before it; then it is met again
 			}
 			return nil, err
 		}
-		files++
-		bytes += f.add.Size
+		files += f.files
+		bytes += f.bytes
 		off.End = f.after
 		if files >= b.src.opt.maxFiles || (b.src.opt.maxBytes > 0 && bytes >= b.src.opt.maxBytes) {
 			break
 		}
 	}
-	if files == 0 {
+	if files == 0 && !b.pin {
 		return nil, nil
 	}
-	b.at = off.End
-	return &sourceOffset{Kind: deltaKind, Table: off}, nil
+	b.off, b.pin = off, false
+	return &sourceOffset{Kind: deltaKind, Table: &off}, nil
 }
 
 // left does not look at the log for the sake of a figure.
 func (b *tableBacklog) left() Backlog { return Backlog{Files: -1, Bytes: -1} }
 
-// streamed is a file of the stream and the position behind it.
+// streamed is a step of the stream, which no batch cuts in two, and the
+// position behind it: a file or, of a change feed, all changes of a version.
 type streamed struct {
-	add   delta.AddFile
-	after tablePosition
+	add     delta.AddFile
+	version int64 // that added the file, or whose changes these are
+	changes bool
+	files   int
+	bytes   int64
+	after   tablePosition
 }
 
-// walk gives the files of the stream from a position up to a version.
+// walk gives the steps of the stream from a position up to a version.
 func (s *deltaSource) walk(ctx context.Context, from tablePosition, until int64) iter.Seq2[streamed, error] {
 	return func(yield func(streamed, error) bool) {
 		if from.Snapshot {
@@ -209,7 +218,7 @@ func (s *deltaSource) walk(ctx context.Context, from tablePosition, until int64)
 				if i+1 == len(files) {
 					after = tablePosition{Version: from.Version + 1}
 				}
-				if !yield(streamed{files[i], after}, nil) {
+				if !yield(oneFile(files[i], from.Version, after), nil) {
 					return
 				}
 			}
@@ -220,10 +229,10 @@ func (s *deltaSource) walk(ctx context.Context, from tablePosition, until int64)
 		}
 		for entry, err := range s.table.Log(ctx, from.Version, until) {
 			if err != nil {
-				yield(streamed{}, s.at(err))
+				yield(streamed{}, s.gone(ctx, err))
 				return
 			}
-			adds, err := s.appended(entry)
+			steps, err := s.stepsOf(entry)
 			if err != nil {
 				yield(streamed{}, err)
 				return
@@ -232,13 +241,47 @@ func (s *deltaSource) walk(ctx context.Context, from tablePosition, until int64)
 			if entry.Version == from.Version {
 				skip = from.Index
 			}
-			for i := skip; i < len(adds); i++ {
-				if !yield(streamed{adds[i], tablePosition{Version: entry.Version, Index: i + 1}}, nil) {
+			for i := skip; i < len(steps); i++ {
+				if !yield(steps[i], nil) {
 					return
 				}
 			}
 		}
 	}
+}
+
+func oneFile(add delta.AddFile, version int64, after tablePosition) streamed {
+	return streamed{add: add, version: version, files: 1, bytes: add.Size, after: after}
+}
+
+// stepsOf gives what a version adds to the stream.
+func (s *deltaSource) stepsOf(entry *delta.Entry) ([]streamed, error) {
+	if s.opt.feed {
+		return s.changesOf(entry)
+	}
+	adds, err := s.appended(entry)
+	if err != nil {
+		return nil, err
+	}
+	steps := make([]streamed, len(adds))
+	for i, add := range adds {
+		steps[i] = oneFile(add, entry.Version, tablePosition{Version: entry.Version, Index: i + 1})
+	}
+	return steps, nil
+}
+
+// gone says what a stream loses with a log that was cleaned up before it came by.
+func (s *deltaSource) gone(ctx context.Context, err error) error {
+	if fault.CodeOf(err) != "DELTA_LOG_GAP" {
+		return s.at(err)
+	}
+	oldest, oerr := s.table.OldestVersion(ctx)
+	if oerr != nil {
+		return s.at(err)
+	}
+	return fault.Wrap(err, "DELTA_MISSING_FILES_UNEXPECTED_VERSION", "what came before version %d, the oldest in the log, was not read and is lost to the stream", oldest).
+		WithHint("Run a full refresh, which begins with the rows that the table has, and let the table keep its log longer (delta.logRetentionDuration)").
+		At(fault.Where{Dataset: s.name})
 }
 
 func (s *deltaSource) snapshotFiles(ctx context.Context, version int64) ([]delta.AddFile, error) {
@@ -254,6 +297,8 @@ func (s *deltaSource) snapshotFiles(ctx context.Context, version int64) ([]delta
 	slices.SortStableFunc(files, func(a, b delta.AddFile) int { return strings.Compare(a.Path, b.Path) })
 	return files, nil
 }
+
+const followHint = "Set skipChangeCommits to pass over such versions, read the changes with readChangeFeed, or run a full refresh"
 
 // appended gives the files a version adds to the stream. A version that took
 // rows away cannot be told to a reader that only appends.
@@ -280,17 +325,17 @@ func (s *deltaSource) appended(entry *delta.Entry) ([]delta.AddFile, error) {
 			return nil, nil
 		}
 		return nil, fault.New("DELTA_SOURCE_IGNORE_DELETE", "version %d deletes rows, which a stream cannot follow", entry.Version).
-			WithHint("Set skipChangeCommits to pass over such versions, or run a full refresh").At(where)
+			WithHint("%s", followHint).At(where)
 	}
 	return nil, fault.New("DELTA_SOURCE_TABLE_IGNORE_CHANGES", "version %d changes rows, which a stream cannot follow", entry.Version).
-		WithHint("Set skipChangeCommits to pass over such versions, or run a full refresh").At(where)
+		WithHint("%s", followHint).At(where)
 }
 
 // schemaVersion is the table version whose columns a range is read with: the
 // last one it holds files of.
 func (o *tableOffset) schemaVersion() int64 {
 	if o.End.Index == 0 && !o.End.Snapshot {
-		return o.End.Version - 1
+		return max(o.End.Version-1, 0)
 	}
 	return o.End.Version
 }
@@ -305,7 +350,13 @@ func (s *deltaSource) schema(ctx context.Context, _ *schemaVersions, _ int64, of
 	} else if snap, err = s.snapshot(ctx, off.Table.schemaVersion()); err != nil {
 		return readSchema{}, err
 	}
-	return readSchema{arrow: relation.SourceColumns(snap.Schema().Fields(), false)}, nil
+	columns := snap.Schema()
+	if s.opt.feed {
+		if columns, err = snap.ChangesSchema(); err != nil {
+			return readSchema{}, s.at(err)
+		}
+	}
+	return readSchema{arrow: relation.SourceColumns(columns.Fields(), false)}, nil
 }
 
 func (s *deltaSource) split(ctx context.Context, off *sourceOffset, taskBytes int64) ([]Input, error) {
@@ -313,13 +364,17 @@ func (s *deltaSource) split(ctx context.Context, off *sourceOffset, taskBytes in
 	if t.Start == t.End {
 		return nil, nil
 	}
-	var adds []delta.AddFile
+	var files, versions []streamed
 	at := t.Start
 	for f, err := range s.walk(ctx, t.Start, t.End.Version) {
 		if err != nil {
 			return nil, err
 		}
-		adds = append(adds, f.add)
+		if f.changes {
+			versions = append(versions, f)
+		} else {
+			files = append(files, f)
+		}
 		if at = f.after; at == t.End {
 			break
 		}
@@ -328,14 +383,31 @@ func (s *deltaSource) split(ctx context.Context, off *sourceOffset, taskBytes in
 		return nil, fault.New("DELTA_SOURCE_VERSION_MISSING", "version %d does not hold the files it held when the batch was planned", t.End.Version).
 			WithHint("The table was changed behind its log. Run a full refresh of the table that reads from it").At(fault.Where{Dataset: s.name})
 	}
+	read := TableVersion{TableID: t.TableID, Version: t.schemaVersion()}
 	var out []Input
-	for _, share := range splitBytes(len(adds), taskBytes, addBytes(adds)) {
-		out = append(out, Input{Table: &TableInput{
-			TableVersion: TableVersion{TableID: t.TableID, Version: t.schemaVersion()},
-			Adds:         adds[share[0]:share[1]],
-		}})
+	for _, share := range splitBytes(len(files), taskBytes, stepBytes(files)) {
+		in := &TableInput{TableVersion: read}
+		for _, f := range files[share[0]:share[1]] {
+			in.Adds = append(in.Adds, f.add)
+		}
+		if t.Feed {
+			in.Feed = &FeedInput{From: t.Start.Version, To: t.Start.Version, Time: t.SnapshotTime}
+		}
+		out = append(out, Input{Table: in})
+	}
+	for _, share := range splitBytes(len(versions), taskBytes, stepBytes(versions)) {
+		in := &TableInput{TableVersion: read, Feed: &FeedInput{From: versions[share[0]].version, To: versions[share[1]-1].version}}
+		for _, v := range versions[share[0]:share[1]] {
+			in.Feed.Files += int64(v.files)
+			in.Feed.Bytes += v.bytes
+		}
+		out = append(out, Input{Table: in})
 	}
 	return out, nil
+}
+
+func stepBytes(steps []streamed) func(int) int64 {
+	return func(i int) int64 { return steps[i].bytes }
 }
 
 func (s *deltaSource) read(ctx context.Context, in Input, schema readSchema, with means) (sourceReader, error) {
@@ -343,74 +415,12 @@ func (s *deltaSource) read(ctx context.Context, in Input, schema readSchema, wit
 	if err != nil {
 		return nil, err
 	}
+	if in.Table.Feed != nil {
+		return s.readFeed(ctx, snap, in.Table, schema.arrow, with)
+	}
 	r, err := snap.Scan(ctx, delta.ScanOptions{Files: in.Table.Adds})
 	if err != nil {
 		return nil, s.at(err)
 	}
-	return newTableReader(r, fmt.Sprintf("%s@v%d", s.name, in.Table.Version), schema.arrow, with.mem), nil
+	return newTableReader(r, s.name, in.Table.Version, schema.arrow, with.mem), nil
 }
-
-// tableReader numbers the rows of a scan.
-type tableReader struct {
-	array.RecordReader
-	from   string
-	schema *arrow.Schema
-	mem    memory.Allocator
-	refs   atomic.Int64
-	rows   int64
-	cur    arrow.RecordBatch
-}
-
-func newTableReader(r array.RecordReader, from string, schema *arrow.Schema, mem memory.Allocator) *tableReader {
-	t := &tableReader{RecordReader: r, from: from, schema: schema, mem: mem}
-	t.refs.Store(1)
-	return t
-}
-
-func (r *tableReader) Schema() *arrow.Schema { return r.schema }
-
-func (r *tableReader) Next() bool {
-	r.drop()
-	if !r.RecordReader.Next() {
-		return false
-	}
-	rec := r.RecordReader.RecordBatch()
-	b := array.NewInt64Builder(r.mem)
-	defer b.Release()
-	b.Reserve(int(rec.NumRows()))
-	for i := range rec.NumRows() {
-		b.UnsafeAppend(r.rows + i)
-	}
-	ordinals := b.NewArray()
-	defer ordinals.Release()
-	r.rows += rec.NumRows()
-	r.cur = array.NewRecordBatch(r.schema, append(slices.Clone(rec.Columns()), ordinals), rec.NumRows())
-	return true
-}
-
-func (r *tableReader) RecordBatch() arrow.RecordBatch { return r.cur }
-func (r *tableReader) Record() arrow.RecordBatch      { return r.cur }
-
-func (r *tableReader) drop() {
-	if r.cur != nil {
-		r.cur.Release()
-		r.cur = nil
-	}
-}
-
-// Retain adds a holder.
-func (r *tableReader) Retain() { r.refs.Add(1) }
-
-// Release drops a holder; the last one ends the scan.
-func (r *tableReader) Release() {
-	if r.refs.Add(-1) == 0 {
-		r.drop()
-		r.RecordReader.Release()
-	}
-}
-
-func (r *tableReader) counts() sourceCounts     { return sourceCounts{rows: r.rows} }
-func (r *tableReader) place(int64) string       { return r.from }
-func (r *tableReader) locate(int64) fault.Where { return fault.Where{File: r.from} }
-
-var _ sourceReader = (*tableReader)(nil)

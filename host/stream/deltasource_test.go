@@ -185,7 +185,8 @@ func TestChangesOfTheSourceAreNamedErrors(t *testing.T) {
 				same(t, "rows", l.mustRows(t, silverName), ids(100, 5))
 				return
 			}
-			if !fault.Is(err, c.code) || !strings.Contains(err.Error(), bronzeName) {
+			if !fault.Is(err, c.code) || !strings.Contains(err.Error(), bronzeName) ||
+				!strings.Contains(err.Error(), "skipChangeCommits") || !strings.Contains(err.Error(), "readChangeFeed") {
 				t.Fatalf("%v, want %s", err, c.code)
 			}
 			// What came before the change is in the table.
@@ -262,12 +263,29 @@ func TestOptionsOfATableStream(t *testing.T) {
 		{"maxFilesPerTrigger", "10", ""}, {"maxfilespertrigger", "10", ""}, {"maxBytesPerTrigger", "10g", ""},
 		{"maxFilesPerTrigger", "0", "INVALID_OPTION"}, {"maxFilesPerTrigger", "x", "INVALID_OPTION"},
 		{"maxBytesPerTrigger", "99999999999t", "INVALID_OPTION"}, {"skipChangeCommits", "maybe", "INVALID_OPTION"},
-		{"cloudFiles.maxFilesPerTrigger", "1", "UNKNOWN_OPTION"},
+		{"cloudFiles.maxFilesPerTrigger", "1", "UNKNOWN_OPTION"}, {"skipChangeComits", "true", "UNKNOWN_OPTION"},
+		{"readChangeFeed", "true", ""}, {"readChangeData", "true", ""}, {"startingVersion", "12", ""}, {"startingVersion", "LATEST", ""},
+		{"startingVersion", "-1", "INVALID_OPTION"}, {"startingVersion", "earliest", "INVALID_OPTION"},
+		{"startingTimestamp", "2026-11-30 10:00:00", ""}, {"startingTimestamp", "now", "INVALID_OPTION"},
+		{"endingVersion", "3", "INVALID_OPTION"}, {"endingTimestamp", "2026-11-30", "INVALID_OPTION"},
+		{"ignoreChanges", "true", "NOT_SUPPORTED"}, {"ignoreChanges", "false", ""},
+		{"failOnDataLoss", "false", "NOT_SUPPORTED"}, {"failOnDataLoss", "true", ""},
 	} {
 		_, err := NewDeltaSource("t", nil, map[string]string{c.key: c.value})
 		if c.code == "" && err != nil || c.code != "" && !fault.Is(err, c.code) {
 			t.Errorf("%s=%s: %v, want %s", c.key, c.value, err, c.code)
 		}
+	}
+	for code, options := range map[string]map[string]string{
+		"DELTA_STARTING_VERSION_AND_TIMESTAMP_BOTH_SET": {"startingVersion": "0", "startingTimestamp": "2026-11-30"},
+		"INVALID_OPTION": {"readChangeFeed": "true", "skipChangeCommits": "true"},
+	} {
+		if err := CheckDeltaOptions("t", options); !fault.Is(err, code) {
+			t.Errorf("%v: %v, want %s", options, err, code)
+		}
+	}
+	if err := CheckDeltaOptions("t", map[string]string{"maxFilesPerTrigger": "1", "MAXFILESPERTRIGGER": "2"}); !fault.Is(err, "INVALID_OPTION") {
+		t.Error(err)
 	}
 }
 

@@ -20,8 +20,9 @@
 // generation.go, offsets.go, commits.go, schemas.go the records; records.go and
 // checkpoint.go how they are kept; frontcoded.go, runs.go, known.go the lists of
 // files, filestate.go what they tell; state.go the state of functions;
-// filesource.go, deltasource.go the sources; guards.go what must hold before a run may go on. docs/formats.md describes
-// every object byte by byte.
+// filesource.go, deltasource.go (deltaoptions.go, changefeed.go, tablereader.go)
+// the sources; guards.go what must hold before a run may go on. docs/formats.md
+// describes every object byte by byte.
 //
 // Invariants:
 //

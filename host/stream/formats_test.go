@@ -26,6 +26,7 @@ func TestFormatsAreAsDocumented(t *testing.T) {
 		"generation":   &generation{},
 		"offset-files": &offsetEntry{},
 		"offset-delta": &offsetEntry{},
+		"offset-feed":  &offsetEntry{},
 		"commit":       &commitEntry{},
 		"schema-owner": &schemaOwner{},
 	}

@@ -77,8 +77,11 @@ type Metrics struct {
 	// column.
 	DroppedMalformed int64 `json:"dropped_malformed,omitempty"`
 	LostValues       int64 `json:"lost_values,omitempty"`
-	OutputFiles      int64 `json:"output_files"`
-	OutputBytes      int64 `json:"output_bytes"`
+	// OldImages are rows of a change feed that are in the target although they are old
+	// images of updates, while the column that tells them apart is not.
+	OldImages   int64 `json:"old_images,omitempty"`
+	OutputFiles int64 `json:"output_files"`
+	OutputBytes int64 `json:"output_bytes"`
 	// User holds the figures that functions add up.
 	User map[string]float64 `json:"user,omitempty"`
 	// Fuel and GuestTime are what the functions took in this run. A batch that

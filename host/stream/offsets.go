@@ -2,8 +2,6 @@ package stream
 
 import (
 	"time"
-
-	"github.com/weir-data/weir/host/delta"
 )
 
 // offsetEntry is entry N of the offset log: everything batch N reads that
@@ -50,9 +48,15 @@ type InputFile struct {
 
 // tableOffset is a range of a Delta table's files, End excluded.
 type tableOffset struct {
-	TableID string        `json:"table_id"`
-	Start   tablePosition `json:"start"`
-	End     tablePosition `json:"end"`
+	TableID string `json:"table_id"`
+	// Feed says that the stream reads the change data feed; then End stands
+	// between versions, or within the snapshot that it begins with.
+	Feed bool `json:"feed,omitempty"`
+	// SnapshotTime is the time of the version whose rows a change feed begins
+	// with, in the offsets that start within them.
+	SnapshotTime *time.Time    `json:"snapshot_time,omitempty"`
+	Start        tablePosition `json:"start"`
+	End          tablePosition `json:"end"`
 }
 
 // tablePosition stands before file Index of what a version added; when
@@ -88,8 +92,4 @@ func splitBytes(n int, limit int64, size func(int) int64) [][2]int {
 		shares = append(shares, [2]int{start, n})
 	}
 	return shares
-}
-
-func addBytes(adds []delta.AddFile) func(int) int64 {
-	return func(i int) int64 { return adds[i].Size }
 }

@@ -2,6 +2,7 @@ package stream
 
 import (
 	"context"
+	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -93,5 +94,18 @@ type Input struct {
 // schema it had at the version.
 type TableInput struct {
 	TableVersion
-	Adds []delta.AddFile `json:"adds"`
+	Adds []delta.AddFile `json:"adds,omitempty"`
+	// Feed is set when the rows are changes.
+	Feed *FeedInput `json:"feed,omitempty"`
+}
+
+// FeedInput is the share of a change feed: the changes of versions From to To
+// or, with Adds, rows that count as inserted by From.
+type FeedInput struct {
+	From int64      `json:"from"`
+	To   int64      `json:"to"`
+	Time *time.Time `json:"time,omitempty"` // of From, with Adds
+
+	Files int64 `json:"files,omitempty"` // that the changes are in
+	Bytes int64 `json:"bytes,omitempty"`
 }

@@ -12,10 +12,12 @@ import (
 // A task is a value that another machine could run: nothing of it is lost on
 // the way, and the names of its files depend on nothing else.
 func TestATaskCanBeSent(t *testing.T) {
-	value := "x"
+	value, at := "x", time.Date(2026, 11, 30, 1, 2, 3, 4000, time.UTC)
 	for _, in := range []Input{
 		{Files: []InputFile{{"/l/a.json", 10, 5}}},
-		{Table: &TableInput{TableVersion{"id", 3}, []delta.AddFile{{Path: "a", Size: 4, DataChange: true, PartitionValues: map[string]*string{"p": &value, "q": nil}}}}},
+		{Table: &TableInput{TableVersion{"id", 3}, []delta.AddFile{{Path: "a", Size: 4, DataChange: true, PartitionValues: map[string]*string{"p": &value, "q": nil}}}, nil}},
+		{Table: &TableInput{TableVersion{"id", 3}, []delta.AddFile{{Path: "a"}}, &FeedInput{From: 3, To: 3, Time: &at}}},
+		{Table: &TableInput{TableVersion{"id", 9}, nil, &FeedInput{From: 4, To: 9, Files: 2, Bytes: 7}}},
 	} {
 		task := &Task{Dataset: "c.s.t", Flow: "t", Pipeline: "p", UpdateID: "u", Generation: 2, Batch: 7, Index: 1, Attempt: 3,
 			Timestamp: time.Date(2026, 11, 30, 0, 0, 0, 0, time.UTC), FullRefresh: true, SchemaVersion: 4, Input: in,

@@ -211,8 +211,12 @@ func (r *taskRunner) pour(ctx context.Context, t *Task, source sourceReader, m *
 		}
 		in = out
 	}
+	feed := r.blindFeed(source)
 	counts, err := expect.Apply(ctx, r.flow.Rules, in, expect.Sink{
 		Keep: func(ctx context.Context, rec arrow.RecordBatch) error {
+			if feed != nil {
+				m.OldImages += feed.oldImages(rec)
+			}
 			out, err := project(rec, r.output.rows)
 			if err != nil {
 				return err
@@ -253,6 +257,17 @@ func (r *taskRunner) pour(ctx context.Context, t *Task, source sourceReader, m *
 		m.OutputBytes += a.Size
 	}
 	return adds, counts.Rules, nil
+}
+
+// blindFeed gives the reader of a change feed whose rows lose their change
+// type on the way to the target, nil of anything else: old images that stay
+// among them look like rows of the table.
+func (r *taskRunner) blindFeed(source sourceReader) *tableReader {
+	t, ok := source.(*tableReader)
+	if !ok || t.feed == nil || len(r.output.rows.FieldIndices(delta.ChangeTypeColumn)) > 0 {
+		return nil
+	}
+	return t
 }
 
 // quarantineRules notes the rows that expectations set aside.
