@@ -68,6 +68,13 @@ type (
 		Level  int      `json:"level"`
 		Steps  []string `json:"steps"`
 	}
+	informationLine struct {
+		Kind    string `json:"kind"` // information
+		Code    string `json:"code"`
+		Setting string `json:"setting"`
+		Message string `json:"message"`
+		Line    int    `json:"line,omitempty"`
+	}
 	warningLine struct {
 		Kind    string `json:"kind"` // warning
 		Message string `json:"message"`
@@ -86,6 +93,11 @@ func writePlanJSON(w io.Writer, plan *pipeline.Plan) error {
 	}
 	for _, f := range plan.Flows {
 		if err := writeJSON(w, flowLine{"flow", f.Name, f.Target, f.Kind, f.Level, f.Steps}); err != nil {
+			return err
+		}
+	}
+	for _, n := range plan.Notices {
+		if err := writeJSON(w, informationLine{"information", n.Code, n.Setting, n.Message, n.Line}); err != nil {
 			return err
 		}
 	}
@@ -113,6 +125,9 @@ func writePlanText(out, errOut io.Writer, plan *pipeline.Plan) error {
 		}
 	}
 	fmt.Fprintf(&b, "%s: %d datasets, %d flows; nothing was written\n", plan.Pipeline, len(plan.Datasets), len(plan.Flows))
+	for _, n := range plan.Notices {
+		fmt.Fprintln(errOut, printable("["+n.Code+"] "+n.Message))
+	}
 	for _, m := range plan.Warnings {
 		fmt.Fprintln(errOut, "warning: "+printable(m))
 	}

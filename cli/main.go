@@ -22,7 +22,13 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	if err == nil {
 		err = app.RunContext(ctx, ordered)
 	}
-	return report(stderr, err)
+	code := report(app.ErrWriter, err)
+	for _, w := range []io.Writer{app.Writer, app.ErrWriter} {
+		if f, ok := w.(interface{ Flush() error }); ok && f.Flush() != nil {
+			code = max(code, exitFailed)
+		}
+	}
+	return code
 }
 
 func newApp(stdin io.Reader, stdout, stderr io.Writer) *cli.App {

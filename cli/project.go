@@ -35,6 +35,9 @@ func loadSpec(c *cli.Context) (*pipeline.Spec, error) {
 	if err != nil {
 		return nil, wrongUsage(err)
 	}
+	// Everything the command prints from here on goes past the secrets.
+	c.App.Writer = spec.Redactor().Writer(c.App.Writer)
+	c.App.ErrWriter = spec.Redactor().Writer(c.App.ErrWriter)
 	return spec, nil
 }
 

@@ -10,6 +10,13 @@ type UpdateDetails struct {
 	FullRefreshSelection []string `json:"full_refresh_selection,omitempty"`
 }
 
+// SettingDetails are the details of runtime_details: a setting without effect.
+type SettingDetails struct {
+	Code    string `json:"code"` // IGNORED_SETTING
+	Setting string `json:"setting"`
+	Line    int    `json:"line,omitempty"`
+}
+
 // StateDetails are the details of update_progress.
 type StateDetails struct {
 	State string `json:"state"`

@@ -11,6 +11,8 @@ const (
 	FlowProgress      = "flow_progress"
 	OperationProgress = "operation_progress"
 	StreamProgress    = "stream_progress"
+	// RuntimeDetails tells on what an update runs: here, which settings have no effect.
+	RuntimeDetails = "runtime_details"
 	// FunctionLog is a line that a plugin's function logs. Lakeflow, whose
 	// functions print to the driver's log, has no such type.
 	FunctionLog = "function_log"

@@ -18,6 +18,7 @@ type Log struct {
 	table  *delta.Table
 	origin Origin
 	clock  func() time.Time
+	redact func(string) string // nil: texts are kept as they are
 
 	mu   sync.Mutex
 	kept []row
@@ -41,6 +42,22 @@ func Open(table *delta.Table, origin Origin, clock func() time.Time) *Log {
 	return &Log{table: table, origin: origin, clock: clock}
 }
 
+// Redact lets every text of the events go through a function before it is
+// kept. Call it before the first Emit.
+func (l *Log) Redact(by func(string) string) { l.redact = by }
+
+// without gives an error whose texts have gone through a function.
+func (f *Failure) without(redact func(string) string) *Failure {
+	if f == nil {
+		return nil
+	}
+	out := &Failure{Fatal: f.Fatal}
+	for _, e := range f.Exceptions {
+		out.Exceptions = append(out.Exceptions, Exception{e.ClassName, redact(e.Message)})
+	}
+	return out
+}
+
 // Emit keeps an event for the next Flush.
 func (l *Log) Emit(e Event) {
 	if e.ID == "" {
@@ -61,6 +78,9 @@ func (l *Log) Emit(e Event) {
 			text, _ = json.Marshal(map[string]string{"unreadable": err.Error()})
 		}
 		details = string(text)
+	}
+	if l.redact != nil {
+		e.Message, details, e.Error = l.redact(e.Message), l.redact(details), e.Error.without(l.redact)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()

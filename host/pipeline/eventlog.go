@@ -15,6 +15,7 @@ func (u *update) openLog() {
 	u.log = events.Open(u.p.openTable(u.p.folder("event_log")), events.Origin{
 		PipelineID: u.result.PipelineID, PipelineName: u.result.Pipeline, UpdateID: u.result.UpdateID,
 	}, u.p.opts.Clock)
+	u.log.Redact(u.p.spec.Redactor().Redact)
 }
 
 // started tells of the update and of what it is about to refresh.
@@ -23,6 +24,11 @@ func (u *update) started(tables []*dataset) {
 		Cause: "USER_ACTION", FullRefresh: u.opt.FullRefreshAll,
 		RefreshSelection: u.opt.Refresh, FullRefreshSelection: u.opt.FullRefresh,
 	}})
+	for _, n := range u.p.spec.Notices {
+		u.log.Emit(events.Event{Type: events.RuntimeDetails, Message: "[" + n.Code + "] " + n.Message, Details: events.SettingDetails{
+			Code: n.Code, Setting: n.Setting, Line: n.Line,
+		}})
+	}
 	for _, d := range tables {
 		var inputs []string
 		for _, in := range d.flow.body.inputs {

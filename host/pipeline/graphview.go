@@ -91,6 +91,8 @@ type Plan struct {
 	Datasets []DatasetPlan `json:"datasets"`
 	Flows    []FlowPlan    `json:"flows"`
 	Warnings []string      `json:"warnings,omitempty"`
+	// Notices tell which settings of the spec have no effect.
+	Notices []Notice `json:"notices,omitempty"`
 
 	graph *Graph
 }

@@ -47,7 +47,11 @@ func loadModule(ctx context.Context, engine *plugin.Engine, s *Spec, ref PluginR
 		}
 	}
 	name := strings.TrimSuffix(filepath.Base(ref.Path), filepath.Ext(ref.Path))
-	loaded, err := engine.Load(ctx, wasm, plugin.Config{Name: name, Conf: narrow(s.Configuration, ref.Conf), Limits: ref.Limits})
+	conf, err := s.granted(ref.Conf)
+	if err != nil {
+		return nil, fault.Place(err, "SECRET_NOT_FOUND", place)
+	}
+	loaded, err := engine.Load(ctx, wasm, plugin.Config{Name: name, Conf: conf, Limits: ref.Limits})
 	if err != nil {
 		return nil, fault.Wrap(err, codeOr(err, "PLUGIN_INVALID_MODULE"), "the module %s cannot be loaded", ref.Path).At(place)
 	}

@@ -112,6 +112,9 @@ func (p *Pipeline) load(ctx context.Context) error {
 	if err := p.graph.resolve(ctx, p.tableExists); err != nil {
 		return err
 	}
+	if err := p.checkEdition(); err != nil {
+		return err
+	}
 	return p.openSources(ctx)
 }
 

@@ -26,7 +26,7 @@ func (p *Pipeline) Plan(ctx context.Context) (*Plan, error) {
 		return nil, err
 	}
 	pl := &planner{p: p, schemas: map[*dataset]*arrow.Schema{}}
-	out := &Plan{Pipeline: p.spec.Name, graph: p.graph.view(p.spec.Name)}
+	out := &Plan{Pipeline: p.spec.Name, Notices: p.spec.Notices, graph: p.graph.view(p.spec.Name)}
 	for _, d := range p.graph.order {
 		schema, err := pl.plan(ctx, d)
 		if err != nil {

@@ -23,6 +23,9 @@ func register(g *graph, s *Spec, files []sqlFile, modules []*module) error {
 			return fault.Place(err, "PARSE_SYNTAX_ERROR", fault.Where{File: file.path})
 		}
 		for i := range statements {
+			if err := noSecrets(&statements[i]); err != nil {
+				return err
+			}
 			if err := registerStatement(g, &statements[i]); err != nil {
 				return err
 			}

@@ -16,31 +16,78 @@ import (
 
 // The configuration keys that the pipeline itself reads.
 const (
-	keyMaxFlowRetryAttempts = "pipelines.maxFlowRetryAttempts"
-	keyTimeZone             = "spark.sql.session.timeZone"
+	keyMaxFlowRetryAttempts   = "pipelines.maxFlowRetryAttempts"
+	keyNumUpdateRetryAttempts = "pipelines.numUpdateRetryAttempts"
+	keyTimeZone               = "spark.sql.session.timeZone"
 )
 
-const defaultFlowRetries = 2
+// How often a flow and an update are tried again, as in Lakeflow.
+const (
+	defaultFlowRetries   = 2
+	defaultUpdateRetries = 5
+)
 
 // settings are the pipeline's own configuration keys, parsed.
 type settings struct {
-	maxFlowRetries int
+	maxFlowRetries   int
+	maxUpdateRetries int
+}
+
+// ignoredSettings are keys of Spark and Lakeflow that only say how a cluster
+// does its work; with a dot at the end, all keys that begin so.
+var ignoredSettings = map[string]string{
+	"pipelines.clusterShutdown.delay":      "there is no cluster",
+	"pipelines.trigger.interval":           "an update runs until nothing new is left",
+	"spark.default.parallelism":            "work is cut to the processors of the machine",
+	"spark.sql.shuffle.partitions":         "work is cut to the processors of the machine",
+	"spark.sql.files.maxPartitionBytes":    "work is cut to the processors of the machine",
+	"spark.sql.autoBroadcastJoinThreshold": "there is one machine",
+	"spark.sql.adaptive.":                  "DuckDB plans the queries",
+	"spark.databricks.adaptive.":           "DuckDB plans the queries",
+	"spark.databricks.io.cache.":           "files are read where they are",
+	"spark.databricks.photon.":             "DuckDB runs the queries",
+	"spark.dynamicAllocation.":             "there is one machine",
+	"spark.driver.":                        "there is one machine",
+	"spark.executor.":                      "there is one machine",
+	"spark.memory.":                        "memory_limit says how much memory is used",
+	"spark.shuffle.":                       "there is one machine",
+	"spark.sql.streaming.stateStore.":      "streams keep no unbounded state",
+}
+
+// ignoredSetting gives why a key has no effect, or "" when it is none of those.
+func ignoredSetting(key string) string {
+	if why, ok := ignoredSettings[key]; ok {
+		return why
+	}
+	for prefix, why := range ignoredSettings {
+		if strings.HasSuffix(prefix, ".") && strings.HasPrefix(key, prefix) {
+			return why
+		}
+	}
+	return ""
 }
 
 // readSettings parses the keys under `pipelines.` and `spark.`. One it does
 // not know is an error, since a misspelt setting would have no effect and
-// nobody would notice. at adds the place of a key to an error.
-func readSettings(conf map[string]string, at func(key string, e *fault.Error) *fault.Error) (settings, error) {
-	s := settings{maxFlowRetries: defaultFlowRetries}
-	known := map[string]func(string) *fault.Error{
-		keyMaxFlowRetryAttempts: func(v string) *fault.Error {
+// nobody would notice. at adds the place of a key to an error, line gives it.
+func (s *Spec) readSettings(at func(key string, e *fault.Error) *fault.Error, line func(key string) int) error {
+	s.settings = settings{maxFlowRetries: defaultFlowRetries, maxUpdateRetries: defaultUpdateRetries}
+	if s.Development {
+		s.settings = settings{}
+	}
+	count := func(key string, to *int) func(string) *fault.Error {
+		return func(v string) *fault.Error {
 			n, err := strconv.Atoi(v)
 			if err != nil || n < 0 {
-				return fault.New("INVALID_SPEC", "%s is %q; it must be a whole number from 0", keyMaxFlowRetryAttempts, v)
+				return fault.New("INVALID_SPEC", "%s is %q; it must be a whole number from 0", key, v)
 			}
-			s.maxFlowRetries = n
+			*to = n
 			return nil
-		},
+		}
+	}
+	known := map[string]func(string) *fault.Error{
+		keyMaxFlowRetryAttempts:   count(keyMaxFlowRetryAttempts, &s.settings.maxFlowRetries),
+		keyNumUpdateRetryAttempts: count(keyNumUpdateRetryAttempts, &s.settings.maxUpdateRetries),
 		keyTimeZone: func(v string) *fault.Error {
 			if !strings.EqualFold(v, "UTC") && !strings.EqualFold(v, "Etc/UTC") {
 				return fault.New("NOT_SUPPORTED", "%s is %q; sessions run in UTC only", keyTimeZone, v)
@@ -48,22 +95,26 @@ func readSettings(conf map[string]string, at func(key string, e *fault.Error) *f
 			return nil
 		},
 	}
-	for _, key := range slices.Sorted(maps.Keys(conf)) {
+	for _, key := range slices.Sorted(maps.Keys(s.Configuration)) {
 		if key == "" || strings.ContainsAny(key, "{}$\x00\n") {
-			return s, at(key, fault.New("INVALID_SPEC", "configuration key %q: a key is text without $, { and }", key))
+			return at(key, fault.New("INVALID_SPEC", "configuration key %q: a key is text without $, { and }", key))
 		}
 		if read, ok := known[key]; ok {
-			if e := read(conf[key]); e != nil {
-				return s, at(key, e)
+			if e := read(s.Configuration[key]); e != nil {
+				return at(key, e)
 			}
+			continue
+		}
+		if why := ignoredSetting(key); why != "" {
+			s.ignore(key, why, line(key))
 			continue
 		}
 		if strings.HasPrefix(key, "pipelines.") || strings.HasPrefix(key, "spark.") {
 			e := fault.New("NOT_SUPPORTED", "the setting %q has no effect here", key)
-			return s, at(key, suggest(e, key, []string{keyMaxFlowRetryAttempts, keyTimeZone}, "Names of your own must not start with pipelines. or spark."))
+			return at(key, suggest(e, key, slices.Sorted(maps.Keys(known)), "Names of your own must not start with pipelines. or spark."))
 		}
 	}
-	return s, nil
+	return nil
 }
 
 // readLimits reads limits of modules by their names in package plugin.
@@ -107,6 +158,19 @@ func narrow(conf map[string]string, grants []string) map[string]string {
 		}
 	}
 	return out
+}
+
+// granted gives a module its part of the configuration, with secrets revealed.
+func (s *Spec) granted(grants []string) (map[string]string, error) {
+	conf := narrow(s.Configuration, grants)
+	for _, k := range slices.Sorted(maps.Keys(conf)) {
+		value, err := s.secrets.reveal(conf[k])
+		if err != nil {
+			return nil, err
+		}
+		conf[k] = value
+	}
+	return conf, nil
 }
 
 // substitute replaces ${key} by configuration values, as pipeline SQL does.

@@ -2,8 +2,10 @@ package pipeline
 
 import (
 	"context"
+	"maps"
 	"net/url"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/weir-data/weir/host/fault"
@@ -20,19 +22,43 @@ func (p *Pipeline) openSources(ctx context.Context) error {
 				continue
 			}
 			at := fault.Where{Dataset: d.id, Flow: d.flow.name, File: in.place.File, Line: in.place.Line}
-			src, err := ingest.Parse(in.files.kind, in.files.path, in.files.options, ingest.Env{
+			path, options, err := p.spec.readable(in.files)
+			if err != nil {
+				return located(err, "INVALID_SOURCE", at)
+			}
+			src, err := ingest.Parse(in.files.kind, path, options, ingest.Env{
 				Dir: p.spec.Dir, Open: func(root string) (storage.Store, error) { return p.openLanding(ctx, root) },
 			})
 			if err != nil {
 				return located(err, "INVALID_SOURCE", at)
 			}
-			if err := p.outsideStorage(in.files.path); err != nil {
+			if err := p.outsideStorage(path); err != nil {
 				return err.At(at)
 			}
 			p.sources[in] = src
 		}
 	}
 	return nil
+}
+
+// readable gives path and options of a file source as they are used: volumes
+// are folders and secrets revealed.
+func (s *Spec) readable(f *files) (string, map[string]string, error) {
+	if hasSecret(f.path) {
+		return "", nil, fault.New("SECRET_NOT_ALLOWED", "a path must not hold a secret: it is shown and recorded").
+			WithHint("Credentials of a bucket come from the environment")
+	}
+	path, err := s.locate(f.path)
+	if err != nil {
+		return "", nil, err
+	}
+	options := maps.Clone(f.options)
+	for _, k := range slices.Sorted(maps.Keys(options)) {
+		if options[k], err = s.secrets.reveal(options[k]); err != nil {
+			return "", nil, err
+		}
+	}
+	return path, options, nil
 }
 
 // openLanding opens the folder of a source. One that does not exist, which in a

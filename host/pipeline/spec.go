@@ -1,23 +1,23 @@
 package pipeline
 
 import (
-	"encoding/hex"
 	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/goccy/go-yaml/ast"
 
 	"github.com/weir-data/weir/host/catalog"
 	"github.com/weir-data/weir/host/fault"
-	"github.com/weir-data/weir/host/storage/cloud"
 	"github.com/weir-data/weir/runtime/plugin"
 )
 
-// SpecNames are the names under which a spec file is searched.
-var SpecNames = []string{"weir.yaml", "weir.yml"}
+// SpecNames are the names under which a spec file is searched; the last two
+// are Spark's.
+var SpecNames = []string{"weir.yaml", "weir.yml", "spark-pipeline.yml", "spark-pipeline.yaml"}
 
 // maxSpecBytes bounds a spec file: a larger one is not a spec.
 const maxSpecBytes = 4 << 20
@@ -44,6 +44,21 @@ type Spec struct {
 	Plugins       []PluginRef
 	// Limits of every module, where its own say nothing else.
 	Limits plugin.Limits
+	// Volumes are the folders that /Volumes/catalog/schema/volume means, by
+	// catalog.schema.volume in lower case.
+	Volumes map[string]string
+	// Development is true while somebody works on the pipeline: nothing is retried.
+	Development bool
+	// Edition is what the pipeline may use: CORE, PRO or ADVANCED.
+	Edition string
+	// EventLog is the table that the event log is published as; nil means none.
+	EventLog *catalog.Name
+	// MemoryLimit in bytes of an update as a whole; 0 leaves it to the machine.
+	MemoryLimit int64
+	// Notices tell which settings have no effect.
+	Notices []Notice
+
+	secrets *secrets
 
 	// settings are the configuration keys that the pipeline itself reads.
 	settings settings
@@ -134,7 +149,7 @@ func specIn(dir string) (string, error) {
 			continue
 		}
 		if found != "" {
-			return "", fault.New("AMBIGUOUS_SPEC", "the folder %s has both %s and %s", dir, SpecNames[0], SpecNames[1]).
+			return "", fault.New("AMBIGUOUS_SPEC", "the folder %s has both %s and %s", dir, filepath.Base(found), name).
 				WithHint("Keep one, or name one with -f")
 		}
 		found = path
@@ -149,216 +164,36 @@ func parseSpec(file string, text []byte, overrides map[string]string, env func(s
 	if err != nil {
 		return nil, err
 	}
-	s := &Spec{Path: file, Dir: filepath.Dir(file), Configuration: map[string]string{}}
-	var schemaNode ast.Node
-	schema := func(n ast.Node) (err error) {
-		if schemaNode != nil {
-			return f.errAt(n, "both schema and database are given; they mean the same")
-		}
-		schemaNode = n
-		s.Schema, err = f.requiredText(n, "schema")
-		return err
-	}
-	var nameNode, catalogNode ast.Node
+	s := &Spec{Path: file, Dir: filepath.Dir(file), Configuration: map[string]string{}, Edition: editionAdvanced}
+	s.secrets = &secrets{env: env, seen: &Redactor{}}
+	nodes := map[string]ast.Node{}
 	confNodes := map[string]ast.Node{}
-	err = f.fields(root, "the spec", map[string]func(ast.Node) error{
-		"name": func(n ast.Node) (err error) {
-			nameNode = n
-			s.Name, err = f.requiredText(n, "name")
-			return err
-		},
-		"catalog": func(n ast.Node) (err error) {
-			catalogNode = n
-			s.Catalog, err = f.requiredText(n, "catalog")
-			return err
-		},
-		"schema":   schema,
-		"database": schema,
-		"storage": func(n ast.Node) error {
-			path, err := f.requiredText(n, "storage")
-			if err != nil {
-				return err
-			}
-			if cloud.IsURL(path) {
-				s.Storage = path
-				return nil
-			}
-			if scheme, _, ok := strings.Cut(path, "://"); ok && scheme != "file" {
-				e := f.errAt(n, "storage %q: only local folders and s3://, azblob:// and gs:// can be used", path)
-				e.Code = "NOT_SUPPORTED"
-				return e
-			}
-			s.Storage = s.abs(strings.TrimPrefix(path, "file://"))
-			return nil
-		},
-		"configuration": func(n ast.Node) error { return s.readConfiguration(f, n, confNodes) },
-		"libraries": func(n ast.Node) error {
-			return f.list(n, "libraries", func(item ast.Node) error { return s.readLibrary(f, item) })
-		},
-		"limits": func(n ast.Node) (err error) {
-			s.Limits, err = readLimits(f, n)
-			return err
-		},
-		"plugins": func(n ast.Node) error {
-			return f.list(n, "plugins", func(item ast.Node) error { return s.readPlugin(f, item) })
-		},
-	})
-	if err != nil {
+	handlers := s.fields(f, nodes, confNodes)
+	s.foreignFields(f, handlers)
+	if err := f.fields(root, "the spec", handlers); err != nil {
 		return nil, err
 	}
-	for _, required := range []struct{ field, value string }{{"name", s.Name}, {"storage", s.Storage}} {
-		if required.value == "" {
-			return nil, f.errAt(root, "the required field %q is missing", required.field)
-		}
-	}
-	if s.Catalog == "" {
-		s.Catalog = DefaultCatalog
-	}
-	if s.Schema == "" {
-		s.Schema = DefaultSchema
-	}
-	if !isFolderName(s.Name) {
-		return nil, f.errAt(nameNode, "name %q is also the name of a folder: it must not start with . or _ nor hold any of / \\ : * ? \" < > |", s.Name)
-	}
-	if _, err := catalog.ParseName("t", catalog.Name{Catalog: s.Catalog, Schema: "s"}); err != nil {
-		return nil, f.errAt(catalogNode, "catalog: %v", err)
-	}
-	if _, err := catalog.ParseName("t", catalog.Name{Catalog: "c", Schema: s.Schema}); err != nil {
-		return nil, f.errAt(schemaNode, "schema: %v", err)
+	if err := s.complete(f, root, nodes); err != nil {
+		return nil, err
 	}
 	for k, v := range overrides {
 		s.Configuration[k] = v
 		delete(confNodes, k)
 	}
-	s.settings, err = readSettings(s.Configuration, func(key string, e *fault.Error) *fault.Error {
+	if err := s.readSettings(func(key string, e *fault.Error) *fault.Error {
 		if n := confNodes[key]; n != nil {
 			return e.At(f.errAt(n, "").Where)
 		}
 		return e
-	})
-	if err != nil {
+	}, func(key string) int { return lineOf(confNodes[key]) }); err != nil {
 		return nil, err
 	}
+	slices.SortStableFunc(s.Notices, func(a, b Notice) int { return a.Line - b.Line })
 	return s, nil
 }
 
-func (s *Spec) readConfiguration(f *yamlFile, n ast.Node, nodes map[string]ast.Node) error {
-	m, err := f.mapping(n, "configuration")
-	if err != nil {
-		return err
-	}
-	for _, kv := range m.Values {
-		key, err := f.key(kv)
-		if err != nil {
-			return err
-		}
-		value, err := f.text(kv.Value, "configuration "+key)
-		if err != nil {
-			return err
-		}
-		s.Configuration[key] = value
-		nodes[key] = kv.Value
-	}
-	return nil
-}
-
-func (s *Spec) readLibrary(f *yamlFile, item ast.Node) error {
-	before := len(s.Libraries)
-	file := func(n ast.Node) error {
-		path, err := f.requiredText(n, "file")
-		if err != nil {
-			return err
-		}
-		if strings.ContainsAny(path, "*?[") {
-			return f.errAt(n, "file %q names one file", path).WithHint("Use glob: {include: %s} for several", path)
-		}
-		s.Libraries = append(s.Libraries, Library{Include: path, Line: lineOf(n)})
-		return nil
-	}
-	err := f.fields(item, "a library", map[string]func(ast.Node) error{
-		"glob": func(n ast.Node) error {
-			return f.fields(n, "glob", map[string]func(ast.Node) error{"include": func(n ast.Node) error {
-				include, err := f.requiredText(n, "glob include")
-				if err != nil {
-					return err
-				}
-				if strings.ContainsAny(strings.TrimSuffix(include, "/**"), "*?[") {
-					return f.errAt(n, "glob include %q must be a file or end in /**", include).WithHint("Write a folder and /**, such as transformations/**")
-				}
-				s.Libraries = append(s.Libraries, Library{Include: include, Line: lineOf(n)})
-				return nil
-			}})
-		},
-		// Lakeflow writes {file: {path: x}}; `file: x` says the same.
-		"file": func(n ast.Node) error {
-			if _, ok := n.(*ast.StringNode); ok {
-				return file(n)
-			}
-			return f.fields(n, "file", map[string]func(ast.Node) error{"path": file})
-		},
-	})
-	if err != nil {
-		return err
-	}
-	if len(s.Libraries) != before+1 {
-		return f.errAt(item, "a library names one of glob: {include: …} and file: …")
-	}
-	return nil
-}
-
-func (s *Spec) readPlugin(f *yamlFile, item ast.Node) error {
-	ref := PluginRef{Line: lineOf(item)}
-	err := f.fields(item, "a plugin", map[string]func(ast.Node) error{
-		"path": func(n ast.Node) error {
-			path, err := f.requiredText(n, "path")
-			ref.Path, ref.Line = s.abs(path), lineOf(n)
-			return err
-		},
-		"sha256": func(n ast.Node) error {
-			pin := n.GetToken().Value // a hash of digits alone looks like a number
-			if _, ok := n.(*ast.IntegerNode); !ok {
-				if _, ok := n.(*ast.FloatNode); !ok {
-					var err error
-					if pin, err = f.requiredText(n, "sha256"); err != nil {
-						return err
-					}
-				}
-			}
-			if raw, err := hex.DecodeString(pin); err != nil || len(raw) != 32 {
-				return f.errAt(n, "sha256 %q is not 64 hexadecimal digits", pin)
-			}
-			ref.SHA256 = strings.ToLower(pin)
-			return nil
-		},
-		"limits": func(n ast.Node) (err error) {
-			ref.Limits, err = readLimits(f, n)
-			return err
-		},
-		"grants": func(n ast.Node) error {
-			return f.fields(n, "grants", map[string]func(ast.Node) error{"conf": func(n ast.Node) error {
-				return f.list(n, "grants conf", func(n ast.Node) error {
-					key, err := f.requiredText(n, "a granted key")
-					if err != nil {
-						return err
-					}
-					if strings.Contains(strings.TrimSuffix(key, ".*"), "*") {
-						return f.errAt(n, "the grant %q is neither a key nor prefix.*", key)
-					}
-					ref.Conf = append(ref.Conf, key)
-					return nil
-				})
-			}})
-		},
-	})
-	if err != nil {
-		return err
-	}
-	if ref.Path == "" {
-		return f.errAt(item, "a plugin needs a path")
-	}
-	s.Plugins = append(s.Plugins, ref)
-	return nil
-}
+// Redactor knows the secrets that have been looked up so far.
+func (s *Spec) Redactor() *Redactor { return s.secrets.seen }
 
 // abs makes a path of the spec absolute.
 func (s *Spec) abs(path string) string {

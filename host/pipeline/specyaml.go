@@ -19,6 +19,10 @@ import (
 type yamlFile struct {
 	path string
 	env  func(string) (string, bool)
+	// secret is true for a file whose values no message may quote.
+	secret bool
+	// unlisted are fields that are known, but that nobody should be told to use.
+	unlisted map[string]bool
 }
 
 // parse gives the document's top-level mapping.
@@ -31,10 +35,16 @@ func (f *yamlFile) parse(text []byte) (root *ast.MappingNode, err error) {
 	}()
 	file, err := parser.ParseBytes(text, 0)
 	if err != nil {
-		e := fault.New("INVALID_SPEC", "not YAML: %v", err).At(fault.Where{File: f.path})
+		e := fault.New("INVALID_SPEC", "not YAML").At(fault.Where{File: f.path})
+		if !f.secret {
+			e.Message += fmt.Sprintf(": %v", err)
+		}
 		var syntax yaml.Error
 		if errors.As(err, &syntax) {
-			e.Message = "not YAML: " + syntax.GetMessage()
+			e.Message = "not YAML"
+			if !f.secret {
+				e.Message += ": " + syntax.GetMessage()
+			}
 			if t := syntax.GetToken(); t != nil && t.Position != nil {
 				e.At(fault.Where{Line: int64(t.Position.Line), Column: int64(t.Position.Column)})
 			}
@@ -94,7 +104,8 @@ func (f *yamlFile) fields(n ast.Node, what string, handlers map[string]func(ast.
 		if !ok {
 			e := f.errAt(kv.Key, "%s has no field %q", what, key)
 			names := slices.Sorted(maps.Keys(handlers))
-			return suggest(e, key, names, "It has "+strings.Join(names, ", "))
+			listed := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return f.unlisted[name] })
+			return suggest(e, key, names, "It has "+strings.Join(listed, ", "))
 		}
 		if kv.Value == nil || kv.Value.Type() == ast.NullType {
 			continue
@@ -133,6 +144,27 @@ func (f *yamlFile) text(n ast.Node, what string) (string, error) {
 		return "", f.errAt(n, "%s: %v", what, err)
 	}
 	return value, nil
+}
+
+// literal reads a scalar as it is written, and quotes it in no message.
+func (f *yamlFile) literal(n ast.Node, what string) (string, error) {
+	switch s := n.(type) {
+	case *ast.StringNode:
+		return s.Value, nil
+	case *ast.LiteralNode:
+		return s.Value.Value, nil
+	case *ast.IntegerNode, *ast.FloatNode, *ast.BoolNode:
+		return n.GetToken().Value, nil
+	}
+	return "", f.errAt(n, "%s must be text, not %s", what, yamlKind(n))
+}
+
+func (f *yamlFile) truth(n ast.Node, what string) (bool, error) {
+	b, ok := n.(*ast.BoolNode)
+	if !ok {
+		return false, f.errAt(n, "%s must be true or false, not %s", what, yamlKind(n))
+	}
+	return b.Value, nil
 }
 
 // requiredText is text that must not be empty.

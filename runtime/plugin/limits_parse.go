@@ -72,14 +72,7 @@ func (d *limit) parse(text string) (int64, error) {
 		t, err := time.ParseDuration(text)
 		value, ok = int64(t), err == nil
 	case unitBytes:
-		number, factor := strings.ToLower(text), 1.0
-		for _, u := range sizeUnits {
-			if n, found := strings.CutSuffix(number, u.suffix); found {
-				number, factor = strings.TrimSpace(n), u.factor
-				break
-			}
-		}
-		value, ok = parseCount(number, factor)
+		value, ok = ParseSize(text)
 	default:
 		value, ok = parseCount(text, 1)
 	}
@@ -90,6 +83,18 @@ func (d *limit) parse(text string) (int64, error) {
 		return 0, errorf(CodeInvalidLimit, "the limit %s cannot be %q: it lies between %s and %s", d.name, text, d.text(d.least), d.text(d.most))
 	}
 	return value, nil
+}
+
+// ParseSize reads a number of bytes, with a unit or without.
+func ParseSize(text string) (int64, bool) {
+	number, factor := strings.ToLower(strings.TrimSpace(text)), 1.0
+	for _, u := range sizeUnits {
+		if n, found := strings.CutSuffix(number, u.suffix); found {
+			number, factor = strings.TrimSpace(n), u.factor
+			break
+		}
+	}
+	return parseCount(number, factor)
 }
 
 func parseCount(text string, factor float64) (int64, bool) {
