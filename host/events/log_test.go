@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"testing"
 	"time"
 
@@ -141,5 +142,22 @@ func TestEventsStayUntilAFlushSucceeds(t *testing.T) {
 	}
 	if got := rows(t, tbl); len(got) != 2 {
 		t.Fatalf("%d rows", len(got))
+	}
+}
+
+// covers A140
+func TestTextsAreRedactedBeforeTheyAreKept(t *testing.T) {
+	events := table(t)
+	l := Open(events, Origin{PipelineID: "p"}, nil)
+	l.Redact(func(s string) string { return strings.ReplaceAll(s, "canary", "-") })
+	cause := fault.New("INNER", "canary within")
+	l.Emit(Event{Type: FunctionLog, Message: "a canary", Details: FunctionLogDetails{Function: "canary"},
+		Error: FailureOf(fault.Wrap(cause, "OUTER", "canary around"))})
+	if err := l.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	got := fmt.Sprint(rows(t, events))
+	if strings.Contains(got, "canary") || strings.Count(got, "INNER") < 2 {
+		t.Error(got)
 	}
 }
