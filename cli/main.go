@@ -54,7 +54,7 @@ func newApp(stdin io.Reader, stdout, stderr io.Writer) *cli.App {
 			return cli.ShowAppHelp(c)
 		},
 		Commands: []*cli.Command{
-			initCommand(), dryRunCommand(), runCommand(), graphCommand(), queryCommand(), filesCommand(),
+			initCommand(), dryRunCommand(), runCommand(), testCommand(), graphCommand(), queryCommand(), filesCommand(),
 			pluginCommand(), deltaCommand(), versionCommand(),
 		},
 	}

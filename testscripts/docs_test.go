@@ -124,6 +124,7 @@ var varying = []struct {
 	{regexp.MustCompile(`\b[0-9a-f]{64}\b`), "<sha256>"},
 	{regexp.MustCompile(`20[0-9]{2}-[0-9]{2}-[0-9]{2}T[0-9:.]+Z`), "<time>"},
 	{regexp.MustCompile(` in [0-9.]+(ms|s)\b`), " in <duration>"},
+	{regexp.MustCompile(`\([0-9.]+(ms|s)\)`), "(<duration>)"},
 	{regexp.MustCompile(`[0-9.]+ MiB`), "<size>"},
 	{regexp.MustCompile(`("(size|bytes|size_bytes)"):[0-9]+`), "$1:<bytes>"},
 	{regexp.MustCompile(`(numOutputBytes":"|output_bytes\\":)[0-9]+`), "$1<bytes>"},

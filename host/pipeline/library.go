@@ -131,3 +131,20 @@ func readBounded(path string, limit int64) ([]byte, error) {
 	}
 	return text, nil
 }
+
+// SourceFiles gives what the pipeline is made of, as absolute paths: the spec,
+// the SQL files of its libraries and its modules.
+func (s *Spec) SourceFiles() ([]string, error) {
+	out := []string{s.Path}
+	sql, err := s.sqlFiles()
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range sql {
+		out = append(out, f.path)
+	}
+	for _, p := range s.Plugins {
+		out = append(out, s.abs(p.Path))
+	}
+	return out, nil
+}
