@@ -48,10 +48,12 @@ func openDatabase(settings [][2]string, setup []string) (*database, error) {
 		mapping.Close(&d.db)
 		return nil, err
 	}
-	if err := registerScan(c); err != nil {
-		c.close()
-		mapping.Close(&d.db)
-		return nil, err
+	for _, register := range []func(*connection) error{registerScan, registerBounds} {
+		if err := register(c); err != nil {
+			c.close()
+			mapping.Close(&d.db)
+			return nil, err
+		}
 	}
 	for _, s := range append(setup, "SET lock_configuration = true") {
 		if err := c.exec(s); err != nil {

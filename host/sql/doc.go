@@ -79,7 +79,11 @@
 // # Isolation
 //
 // The allow-lists are the first wall. The second is the instance: in memory,
-// no external access, no extensions, a locked configuration. Neither bounds the
-// memory of a single function call (repeat('x', 4e9)): strangers' SQL needs a
-// process of its own.
+// no external access, no extensions, a locked configuration. Neither bounds a
+// single call of a function, whose values DuckDB's memory limit does not count
+// and which nothing interrupts (repeat('x', 4e9)). So functions that make much of
+// little are given a guard (bounded.go, lambda.go, room.go): the size is known
+// before the call, and beyond 16 MiB a value or 256 MiB a vector of 2,048 it ends
+// with [SQL_LIMIT_EXCEEDED]. Values put together out of themselves, level by
+// level or round by round, are counted in the tree (growth.go).
 package sql

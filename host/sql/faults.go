@@ -13,6 +13,9 @@ var quotedName = regexp.MustCompile(`"((?:[^"]|"")*)"`)
 // place the name it speaks of has in the user's text.
 func (r *rewriter) bindFault(msg string) *fault.Error {
 	kind, text := splitMessage(msg)
+	if over := boundFault(msg); over != nil {
+		return over.At(r.origin.where(0))
+	}
 	if strings.Contains(strings.ToUpper(text), `"`+decimalDivision+`"`) {
 		return fault.New("UNSUPPORTED_DECIMAL_DIVISION", "a decimal is divided by a decimal or an integer, which would give an inexact DOUBLE").
 			WithHint("CAST one side to DOUBLE where that is good enough; for an exact result scale to BIGINT or HUGEINT and use //, or compute it in a plugin").
@@ -62,6 +65,23 @@ func (r *rewriter) bindFault(msg string) *fault.Error {
 		err = err.WithHint("There are, among others, %s", candidates)
 	}
 	return err
+}
+
+// boundFault gives the fault of a bound that a query went over, or whose guard
+// does not take what stands there.
+func boundFault(msg string) *fault.Error {
+	if _, over, ok := strings.Cut(msg, "["+limitCode+"] "); ok {
+		over, _, _ = strings.Cut(over, "\n")
+		return fault.New(limitCode, "%s", over).WithHint("Make smaller values: nothing can stop or count a function while it makes one")
+	}
+	if !strings.Contains(msg, "No function matches") || !strings.Contains(msg, roomFunction+"(") && !strings.Contains(msg, workFunction+"(") && !strings.Contains(msg, stepsFunction+"(") {
+		return nil
+	}
+	if strings.Contains(msg, "[], DOUBLE)'") {
+		return fault.New(limitCode, "a list is put together out of itself over the limit value_growth = %d", maxGrowth).
+			WithHint("Let a dataset in between hold what the inner queries give")
+	}
+	return fault.New("DATATYPE_MISMATCH", "a function is given a count, size or text of a type that it does not take")
 }
 
 func (r *rewriter) placeOf(kind, name string) fault.Where {
@@ -116,6 +136,9 @@ var quotedValue = regexp.MustCompile(`'(?:[^']|'')*'`)
 // of rows are taken out: they do not belong into errors and logs.
 func runFault(msg string, w fault.Where) *fault.Error {
 	kind, text := splitMessage(msg)
+	if over := boundFault(msg); over != nil {
+		return over.At(w)
+	}
 	if strings.EqualFold(kind, "INTERRUPT Error") {
 		// Nobody interrupted it: a row failed on one of DuckDB's threads, which
 		// stops the others, and in a streaming result DuckDB 1.5 may report the

@@ -66,6 +66,9 @@ func (p *planner) make(schemas map[string]*arrow.Schema) (*plan, error) {
 	if err := r.statement(tree); err != nil {
 		return nil, err
 	}
+	if err := r.hold(tree.child("node")); err != nil {
+		return nil, err
+	}
 	if err := r.nameUnnamed(); err != nil {
 		return nil, err
 	}
@@ -269,6 +272,9 @@ func (p *planner) condition(i int) (node, *rewriter, error) {
 		return nil, nil, syntaxError(o.where(0), "the condition is more than one expression")
 	}
 	if err := r.expr(items[0], place{condition: true}); err != nil {
+		return nil, nil, err
+	}
+	if err := r.hold(top); err != nil {
 		return nil, nil, err
 	}
 	return items[0], r, nil

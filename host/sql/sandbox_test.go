@@ -41,7 +41,7 @@ func TestEveryFunctionOfDuckDBIsClassified(t *testing.T) {
 	for _, n := range names {
 		exists[n] = true
 		family := false
-		for _, prefix := range []string{"__internal_", "icu_", "st_", "pg_", "has_", "inet_", "variant_"} {
+		for _, prefix := range []string{"__internal_", "__weir_", "icu_", "st_", "pg_", "has_", "inet_", "variant_"} {
 			family = family || strings.HasPrefix(n, prefix)
 		}
 		if _, ok := functions()[n]; !ok && !family {
