@@ -39,6 +39,8 @@ type attempt struct {
 	entry  *offsetEntry
 	number int
 
+	operation string // in the history of the tables that are written
+
 	target  *delta.Snapshot // nil: there is no table yet
 	schema  readSchema
 	output  outputSchema
@@ -56,7 +58,7 @@ func (r *run) runBatch(ctx context.Context, n int64, number int) error {
 	if err != nil {
 		return err
 	}
-	a := &attempt{run: r, entry: entry, number: number}
+	a := &attempt{run: r, entry: entry, number: number, operation: "STREAMING UPDATE"}
 	if a.target, err = snapshot(ctx, r.flow.Target.Table); err != nil {
 		return err
 	}
@@ -334,7 +336,8 @@ func (a *attempt) commitTarget(ctx context.Context, out outcome) (int64, error) 
 	c.ReplaceAll = a.replace && a.target != nil
 	if a.target == nil || a.replace {
 		t := a.flow.Target
-		c.PartitionBy, c.ClusterBy, c.Properties, c.Name, c.Comment = t.PartitionBy, t.ClusterBy, t.Properties, t.Name, t.Comment
+		c.PartitionBy, c.ClusterBy = t.layout(a.target)
+		c.Properties, c.Name, c.Comment = t.Properties, t.Name, t.Comment
 	}
 	if c.ReplaceAll {
 		c.Parameters[fullRefreshKey] = "true"
@@ -344,12 +347,35 @@ func (a *attempt) commitTarget(ctx context.Context, out outcome) (int64, error) 
 	return res.Version, err
 }
 
+// layout gives the partitioning and clustering of a commit that makes the table
+// or replaces all its rows: what a definition no longer names is ended.
+func (t *Target) layout(snap *delta.Snapshot) (partitionBy, clusterBy []string) {
+	partitionBy, clusterBy = t.PartitionBy, t.ClusterBy
+	if snap == nil {
+		return partitionBy, clusterBy
+	}
+	if partitionBy == nil && len(snap.PartitionColumns()) > 0 {
+		partitionBy = []string{}
+	}
+	if _, clustered := snap.Domains()["delta.clustering"]; clustered && clusterBy == nil {
+		clusterBy = []string{}
+	}
+	return partitionBy, clusterBy
+}
+
+func (a *attempt) outputMode() string {
+	if a.ck.gen.Kind == completeGeneration {
+		return "Complete"
+	}
+	return "Append"
+}
+
 // commit is what both commits of a batch share.
 func (a *attempt) commit(snap *delta.Snapshot, adds []delta.AddFile) delta.Commit {
 	return delta.Commit{
 		Read:       snap,
-		Operation:  "STREAMING UPDATE",
-		Parameters: map[string]any{"outputMode": "Append", "queryId": a.ck.gen.AppID, "epochId": strconv.FormatInt(a.entry.Batch, 10)},
+		Operation:  a.operation,
+		Parameters: map[string]any{"outputMode": a.outputMode(), "queryId": a.ck.gen.AppID, "epochId": strconv.FormatInt(a.entry.Batch, 10)},
 		EngineInfo: engineInfo,
 		Add:        adds,
 		Txn:        &delta.Txn{AppID: a.ck.gen.AppID, Version: a.entry.Batch},

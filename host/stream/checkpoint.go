@@ -209,7 +209,7 @@ func (ck *checkpoint) recentFiles(ctx context.Context) ([]knownFile, error) {
 
 // compact makes a run of the batches since the last one, when they are many.
 func (ck *checkpoint) compact(ctx context.Context) error {
-	if ck.committed-ck.tail()+1 < compactEvery {
+	if ck.gen.Kind != appendGeneration || ck.committed-ck.tail()+1 < compactEvery {
 		return nil
 	}
 	into, inputs := compaction(ck.cover, ck.committed)

@@ -359,6 +359,10 @@ func child() error {
 	if err != nil {
 		return err
 	}
+	if refresh == "view" {
+		_, err = Complete(context.Background(), l.view(), nil)
+		return err
+	}
 	f.FullRefresh = refresh == "full"
 	_, err = Run(context.Background(), f, nil)
 	return err

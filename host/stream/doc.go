@@ -15,13 +15,19 @@
 //  6. commit entry N: figures, file states, states of functions.
 //  7. now and then, the lists of files of many batches become one sorted run.
 //
+// A batch query (complete.go: a materialized view, or a flow that runs once) goes
+// the same way with a refresh record instead of an offset entry, as one task; it
+// replaces all rows in one commit, or is passed over when nothing that its rows
+// follow from has changed.
+//
 // The parts by file: flow.go what a flow is; run.go the loop; batch.go one
 // batch; task.go and taskrun.go one task; output.go the columns it writes;
 // generation.go, offsets.go, commits.go, schemas.go the records; records.go and
 // checkpoint.go how they are kept; frontcoded.go, runs.go, known.go the lists of
 // files, filestate.go what they tell; state.go the state of functions;
 // filesource.go, deltasource.go (deltaoptions.go, changefeed.go, tablereader.go)
-// the sources; guards.go what must hold before a run may go on. docs/formats.md
+// the sources; guards.go what must hold before a run may go on; complete*.go the
+// refresh, stripes.go its data files. docs/formats.md
 // describes every object byte by byte.
 //
 // Invariants:

@@ -28,6 +28,7 @@ func TestFormatsAreAsDocumented(t *testing.T) {
 		"offset-delta": &offsetEntry{},
 		"offset-feed":  &offsetEntry{},
 		"commit":       &commitEntry{},
+		"refresh":      &refreshEntry{},
 		"schema-owner": &schemaOwner{},
 	}
 	var run bytes.Buffer

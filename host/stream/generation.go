@@ -20,12 +20,14 @@ var fpGenerationCreated = failpoint.New("stream.generation_created")
 // generation is the record that starts one generation of a flow: its logs lie
 // beside it, and its number is part of the transaction id.
 type generation struct {
-	Format     int       `json:"format"`
-	Generation int       `json:"generation"`
-	AppID      string    `json:"app_id"`
-	Replace    bool      `json:"replace"` // the first commit replaces the target's rows
-	UpdateID   string    `json:"update_id"`
-	Created    time.Time `json:"created"`
+	Format     int    `json:"format"`
+	Generation int    `json:"generation"`
+	AppID      string `json:"app_id"`
+	Replace    bool   `json:"replace"` // the first commit replaces the target's rows; in a complete refresh each does
+	// Kind is the kind of flow that the generation belongs to.
+	Kind     generationKind `json:"kind,omitempty"`
+	UpdateID string         `json:"update_id"`
+	Created  time.Time      `json:"created"`
 }
 
 // flowID names the flow across its generations.

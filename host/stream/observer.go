@@ -24,6 +24,7 @@ type ProgressKind string
 // The kinds, in the order they happen.
 const (
 	ListingDone    ProgressKind = "listing_done"    // the source was looked at: Backlog, Took
+	RefreshDecided ProgressKind = "refresh_decided" // Decision: what a Refresh does and why
 	BatchStarted   ProgressKind = "batch_started"   // Batch, Attempt, Files, Bytes
 	BatchRetried   ProgressKind = "batch_retried"   // the attempt failed with Err and will be made again
 	SchemaEvolved  ProgressKind = "schema_evolved"  // NewColumns were recorded
@@ -50,6 +51,7 @@ type Progress struct {
 	NewColumns    []string
 	TargetVersion int64
 	Table         string
+	Decision      Decision
 	Recovered     bool // the target had the batch already; only its entry was missing
 	Err           error
 }
@@ -101,7 +103,8 @@ type Result struct {
 	Metrics       Metrics
 	Expectations  []expect.RuleCounts
 	NewColumns    []string
-	TargetVersion int64 // -1 when nothing was committed
+	TargetVersion int64    // -1 when nothing was committed
+	Decision      Decision // of a Refresh
 	// Columns are the target's, nil when there is no table.
 	Columns *arrow.Schema
 }

@@ -79,6 +79,20 @@ func (f *Flow) run(ctx context.Context, obs Observer, res *Result) (err error) {
 
 // check refuses a flow that could not be run to its end.
 func (f *Flow) check() error {
+	if err := f.checkPolicies(); err != nil {
+		return err
+	}
+	switch {
+	case f.Source == nil, f.Target.Table == nil, f.Checkpoint == nil, f.Pipeline == "", f.Dataset == "", f.Name == "":
+		return fault.New("INVALID_FLOW", "a flow needs a source, a target, a checkpoint and its names")
+	case f.Source.kind() == filesKind && f.Schemas == nil:
+		return fault.New("INVALID_FLOW", "a flow of files needs a schema location")
+	}
+	return nil
+}
+
+// checkPolicies refuses what cannot be done with refused rows.
+func (f *Flow) checkPolicies() error {
 	switch f.OnRowError {
 	case "", FailOnRowError, SkipRowErrors, QuarantineRowErrors:
 	default:
@@ -86,13 +100,8 @@ func (f *Flow) check() error {
 	}
 	quarantines := f.OnRowError == QuarantineRowErrors ||
 		slices.ContainsFunc(f.Rules, func(r expect.Rule) bool { return r.Action == expect.Quarantine })
-	switch {
-	case quarantines && f.Quarantine == nil:
+	if quarantines && f.Quarantine == nil {
 		return fault.New("INVALID_FLOW", "the flow quarantines rows and has no table for them")
-	case f.Source == nil, f.Target.Table == nil, f.Checkpoint == nil, f.Pipeline == "", f.Dataset == "", f.Name == "":
-		return fault.New("INVALID_FLOW", "a flow needs a source, a target, a checkpoint and its names")
-	case f.Source.kind() == filesKind && f.Schemas == nil:
-		return fault.New("INVALID_FLOW", "a flow of files needs a schema location")
 	}
 	return nil
 }
@@ -111,6 +120,9 @@ func (r *run) open(ctx context.Context) error {
 	}
 	if target != nil {
 		r.res.Columns = target.Schema()
+	}
+	if ok && gen.Kind != appendGeneration && !(gen.Kind == onceGeneration && f.FullRefresh) {
+		return gen.otherKind(appendGeneration)
 	}
 	if !ok || f.FullRefresh {
 		traces, err := tracesIn(ctx, f.Target.Table, target)

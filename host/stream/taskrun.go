@@ -35,6 +35,8 @@ type taskHooks struct {
 	pins   map[string]TableVersion
 	policy RowErrorPolicy
 	source sourceReader
+	query  *queryInputs // of a batch query
+	means  means
 	before map[string][]byte // states, by step
 
 	mu      sync.Mutex
@@ -63,6 +65,9 @@ func (h *taskHooks) openSide(ctx context.Context, name string) (array.RecordRead
 	if !ok || !pinned {
 		return nil, fault.New("INTERNAL_ERROR", "the flow has no side input %q", name)
 	}
+	if h.query != nil && pin.Version < 0 {
+		return h.query.absent(name)
+	}
 	snap, err := table.SnapshotAt(ctx, pin.Version)
 	if err != nil {
 		return nil, fault.Place(err, "DELTA_SOURCE_UNAVAILABLE", fault.Where{Dataset: name})
@@ -71,7 +76,11 @@ func (h *taskHooks) openSide(ctx context.Context, name string) (array.RecordRead
 		return nil, fault.New("DIFFERENT_DELTA_TABLE_READ_BY_STREAMING_SOURCE", "the side input was made again since the batch was planned").
 			WithHint("Run a full refresh of this table").At(fault.Where{Dataset: name})
 	}
-	return snap.Scan(ctx, delta.ScanOptions{})
+	r, err := snap.Scan(ctx, delta.ScanOptions{})
+	if err != nil || h.query == nil {
+		return r, err
+	}
+	return counting(r, func(rows int64) { h.query.read(sourceCounts{rows: rows}, snap.NumFiles(), 0) }), nil
 }
 
 func (h *taskHooks) rowError(row int64, code, message string) error {
@@ -143,7 +152,11 @@ type taskRunner struct {
 	quarantine *delta.Snapshot
 	// quarantined says that the batch's refused rows are committed already.
 	quarantined bool
-	states      map[string][]byte // that the batch before left
+	// query stands for the source of a batch query, nil for a stream; writers is
+	// how many of its files are encoded at once.
+	query   *queryInputs
+	writers int
+	states  map[string][]byte // that the batch before left
 }
 
 // run does the task. A panic of a step is an error here: one bad function must
@@ -154,12 +167,12 @@ func (r *taskRunner) run(ctx context.Context, t *Task) (res taskResult, err erro
 			err = fault.New("INTERNAL_ERROR", "a step panicked: %v\n%s", p, debug.Stack())
 		}
 	}()
-	source, err := r.flow.Source.read(ctx, t.Input, r.schema, r.means)
+	source, err := r.open(ctx, t.Input)
 	if err != nil {
 		return res, err
 	}
 	defer source.Release()
-	t.hooks = &taskHooks{side: r.flow.Side, pins: t.Side, policy: r.flow.OnRowError, source: source, before: r.states}
+	t.hooks = &taskHooks{side: r.flow.Side, pins: t.Side, policy: r.flow.OnRowError, source: source, query: r.query, means: r.means, before: r.states}
 	defer func() { t.hooks = nil }()
 
 	res.adds, res.rules, err = r.pour(ctx, t, source, &res.metrics)
@@ -183,12 +196,36 @@ func (r *taskRunner) run(ctx context.Context, t *Task) (res taskResult, err erro
 	return res, err
 }
 
+// open gives the rows of a share.
+func (r *taskRunner) open(ctx context.Context, in Input) (sourceReader, error) {
+	if r.query != nil {
+		return r.query, nil
+	}
+	return r.flow.Source.read(ctx, in, r.schema, r.means)
+}
+
+// writer starts the files of a task.
+func (r *taskRunner) writer(ctx context.Context, t *Task) (rowWriter, error) {
+	target := &r.flow.Target
+	partitionBy, clusterBy := target.PartitionBy, target.ClusterBy
+	if r.replace {
+		partitionBy, clusterBy = target.layout(r.target)
+	}
+	open := func(i int) (rowWriter, error) {
+		return target.Table.Write(ctx, delta.WriteOptions{
+			Schema: r.output.table, Snapshot: r.target, Replace: r.replace, Name: stripeName(t.Name(), i),
+			PartitionBy: partitionBy, ClusterBy: clusterBy, Properties: target.Properties,
+		})
+	}
+	if r.query != nil {
+		return newStriped(r.writers, open)
+	}
+	return open(0)
+}
+
 // pour takes the rows through steps and expectations into the target's files.
 func (r *taskRunner) pour(ctx context.Context, t *Task, source sourceReader, m *Metrics) (_ []delta.AddFile, _ []expect.RuleCounts, err error) {
-	w, err := r.flow.Target.Table.Write(ctx, delta.WriteOptions{
-		Schema: r.output.table, Snapshot: r.target, Replace: r.replace, Name: t.Name(),
-		PartitionBy: r.flow.Target.PartitionBy, ClusterBy: r.flow.Target.ClusterBy, Properties: r.flow.Target.Properties,
-	})
+	w, err := r.writer(ctx, t)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -198,7 +235,10 @@ func (r *taskRunner) pour(ctx context.Context, t *Task, source sourceReader, m *
 			err = errors.Join(err, w.Abort(context.WithoutCancel(ctx)))
 		}
 	}()
-	var in array.RecordReader = source
+	var in array.RecordReader
+	if r.query == nil {
+		in = source
+	}
 	var stateful []array.RecordReader
 	for _, step := range r.flow.Steps {
 		out, err := step.Run(ctx, t, in)
@@ -273,14 +313,17 @@ func (r *taskRunner) blindFeed(source sourceReader) *tableReader {
 // quarantineRules notes the rows that expectations set aside.
 func (h *taskHooks) quarantineRules(_ context.Context, rec arrow.RecordBatch, rules [][]string) error {
 	rows, ok := relation.Int64Column(rec, relation.RowColumn)
-	if !ok {
+	if !ok && h.query == nil {
 		return fault.New("STEP_SCHEMA_MISMATCH", "the last step lost the column %s", relation.RowColumn)
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for i := range rules {
-		r := refusal{row: rows.Value(i), seq: len(h.refused), rules: rules[i]}
-		if rows.IsNull(i) || r.row < 0 {
+		r := refusal{row: -1, seq: len(h.refused), rules: rules[i]}
+		if rows != nil {
+			r.row = rows.Value(i)
+		}
+		if h.query != nil || rows.IsNull(i) || r.row < 0 {
 			r.row, r.json = -1, relation.RowJSON(rec, i)
 		}
 		h.refused = append(h.refused, r)
@@ -304,6 +347,9 @@ func (r *taskRunner) tally(source sourceReader, h *taskHooks, res *taskResult) {
 	m.DroppedMalformed, m.LostValues = c.dropped, c.lost
 	m.RowErrors, m.User = h.errors, h.user
 	m.Fuel, m.GuestTime = h.fuel, h.guest
+	if r.query != nil {
+		m.InputFiles, m.InputBytes = r.query.in.files, r.query.in.bytes
+	}
 	switch r.flow.OnRowError {
 	case SkipRowErrors:
 		m.SkippedRows = h.errors
@@ -406,7 +452,7 @@ func shareOf(in Input, starts []int64, refused []refusal) []rereading {
 }
 
 func (r *taskRunner) againPart(ctx context.Context, part rereading, each func(refusal, []byte) error) error {
-	source, err := r.flow.Source.read(ctx, part.input, r.schema, r.means)
+	source, err := r.open(ctx, part.input)
 	if err != nil {
 		return err
 	}
