@@ -10,6 +10,12 @@ type UpdateDetails struct {
 	FullRefreshSelection []string `json:"full_refresh_selection,omitempty"`
 }
 
+// UserActionDetails are the details of user_action.
+type UserActionDetails struct {
+	Action   string `json:"action"` // CREATE for the pipeline's first update, START for the others
+	UserName string `json:"user_name,omitempty"`
+}
+
 // SettingDetails are the details of runtime_details: a setting without effect.
 type SettingDetails struct {
 	Code    string `json:"code"` // IGNORED_SETTING
@@ -17,9 +23,78 @@ type SettingDetails struct {
 	Line    int    `json:"line,omitempty"`
 }
 
+// RuntimeDetailsDetails are the details of runtime_details: what runs the update.
+type RuntimeDetailsDetails struct {
+	RuntimeVersion string `json:"runtime_version"`
+	Go             string `json:"go_version"`
+	OS             string `json:"os"`
+	Arch           string `json:"arch"`
+	Threads        int    `json:"threads"`
+	MemoryLimit    string `json:"memory_limit,omitempty"`
+}
+
 // StateDetails are the details of update_progress.
 type StateDetails struct {
 	State string `json:"state"`
+	// CancellationCause says why an update is STOPPING or CANCELED.
+	CancellationCause string `json:"cancellation_cause,omitempty"`
+}
+
+// Ended tells whether the state is one that an update does not leave.
+func (d StateDetails) Ended() bool {
+	return d.State == "COMPLETED" || d.State == "FAILED" || d.State == "CANCELED"
+}
+
+// SinkDefinitionDetails are the details of sink_definition.
+type SinkDefinitionDetails struct {
+	Format  string            `json:"format"`
+	Options map[string]string `json:"options,omitempty"`
+}
+
+// DeprecationDetails are the details of deprecation: something that works, and
+// is better written another way, or that has no meaning here.
+type DeprecationDetails struct {
+	Feature string `json:"feature"`
+	Instead string `json:"instead,omitempty"`
+	File    string `json:"file,omitempty"`
+	Line    int64  `json:"line,omitempty"`
+}
+
+// The ways in which a materialized view is refreshed.
+const (
+	NoOp              = "MAINTENANCE_TYPE_NO_OP"
+	CompleteRecompute = "MAINTENANCE_TYPE_COMPLETE_RECOMPUTE"
+)
+
+// PlanningDetails are the details of planning_information: how a flow is
+// refreshed, and why not otherwise.
+type PlanningDetails struct {
+	Techniques []Technique   `json:"technique_information"`
+	Sources    []SourceTable `json:"source_table_information,omitempty"`
+}
+
+// Technique is one way to refresh a materialized view.
+type Technique struct {
+	MaintenanceType string  `json:"maintenance_type"`
+	Chosen          bool    `json:"is_chosen"`
+	Applicable      bool    `json:"is_applicable"`
+	Issues          []Issue `json:"incrementalization_issues,omitempty"`
+}
+
+// Issue is why a technique does not apply. Type is Lakeflow's word, such as
+// QUERY_FINGERPRINT_CHANGED.
+type Issue struct {
+	Type     string `json:"issue_type"`
+	Prevents bool   `json:"prevent_incrementalization"`
+	Operator string `json:"operator_name,omitempty"`
+	Reason   string `json:"reason,omitempty"`
+}
+
+// SourceTable is a table that a flow reads, at the version it read.
+type SourceTable struct {
+	Name    string `json:"table_name"`
+	Version int64  `json:"version"`
+	Changed bool   `json:"is_changed"`
 }
 
 // FlowDefinitionDetails are the details of flow_definition.
@@ -62,6 +137,8 @@ type FlowProgressDetails struct {
 // FlowMetrics are the figures of a flow.
 type FlowMetrics struct {
 	OutputRows     int64 `json:"num_output_rows"`
+	UpsertedRows   int64 `json:"num_upserted_rows,omitempty"`
+	DeletedRows    int64 `json:"num_deleted_rows,omitempty"`
 	BacklogFiles   int64 `json:"backlog_files"`
 	BacklogBytes   int64 `json:"backlog_bytes"`
 	ExecutorTimeMS int64 `json:"executor_time_ms"`
@@ -83,12 +160,16 @@ type DataQuality struct {
 
 // OperationDetails are the details of operation_progress.
 type OperationDetails struct {
-	Type       string `json:"type"` // AUTO_LOADER_LISTING
-	Status     string `json:"status"`
-	DurationMS int64  `json:"duration_ms"`
-	Listing    struct {
-		Files int64 `json:"num_new_files"`
-	} `json:"auto_loader_details"`
+	Type       string  `json:"type"` // AUTO_LOADER_LISTING
+	Status     string  `json:"status"`
+	DurationMS int64   `json:"duration_ms"`
+	Listing    Listing `json:"auto_loader_details"`
+}
+
+// Listing is a look for new files: Files is how many there are to be read.
+type Listing struct {
+	SourcePath string `json:"source_path,omitempty"`
+	Files      int64  `json:"num_new_files"`
 }
 
 // AutoLoaderListing is the Type of the operation that looks for new files.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -13,18 +14,20 @@ import (
 	"github.com/weir-data/weir/host/fault"
 )
 
-// Log writes events to a Delta table. It is safe for concurrent use.
+// Log writes events to a Delta table. It is safe for concurrent use, as long
+// as one process at a time writes the events of a pipeline.
 type Log struct {
 	table  *delta.Table
 	origin Origin
 	clock  func() time.Time
 	redact func(string) string // nil: texts are kept as they are
+	nudge  chan struct{}
 
 	mu   sync.Mutex
 	kept []row
-	last int64 // the last sequence given out
 
 	flushing sync.Mutex
+	written  int64 // how many events of this log are in the table; guarded by flushing
 }
 
 // row is an event ready to be written.
@@ -39,7 +42,7 @@ func Open(table *delta.Table, origin Origin, clock func() time.Time) *Log {
 	if clock == nil {
 		clock = time.Now
 	}
-	return &Log{table: table, origin: origin, clock: clock}
+	return &Log{table: table, origin: origin, clock: clock, nudge: make(chan struct{}, 1)}
 }
 
 // Redact lets every text of the events go through a function before it is
@@ -88,38 +91,102 @@ func (l *Log) Emit(e Event) {
 		e.Timestamp = l.clock()
 	}
 	e.Timestamp = e.Timestamp.UTC().Truncate(time.Microsecond)
-	// Microseconds since 1970, pushed up where two events share one: the
-	// sequence ascends within a process and, clocks willing, across them.
-	e.Sequence = max(l.last+1, e.Timestamp.UnixMicro())
-	l.last = e.Sequence
 	l.kept = append(l.kept, row{e, details})
 }
 
-// Flush writes the kept events as one commit. When it fails they stay kept; if
-// the commit was made all the same, they will be there twice, with the same id.
+// Flush writes the kept events as one commit. When it fails they stay kept.
 func (l *Log) Flush(ctx context.Context) error {
 	l.flushing.Lock()
 	defer l.flushing.Unlock()
 	l.mu.Lock()
-	rows := l.kept
+	n := len(l.kept)
 	l.mu.Unlock()
-	if len(rows) == 0 {
+	if n == 0 {
 		return nil
 	}
-	if err := l.write(ctx, rows); err != nil {
-		return fault.Wrap(err, "EVENT_LOG_WRITE_FAILED", "%d events are not in the event log", len(rows))
+	err := l.flush(ctx, n)
+	var already *delta.AlreadyCommitted
+	if errors.As(err, &already) {
+		// The table has numbers that were given out here: what was thought
+		// to have failed has landed, or another process writes, too.
+		err = l.flush(ctx, n)
 	}
-	l.mu.Lock()
-	l.kept = append([]row(nil), l.kept[len(rows):]...)
-	l.mu.Unlock()
+	if err != nil {
+		return fault.Wrap(err, "EVENT_LOG_WRITE_FAILED", "%d events are not in the event log", n)
+	}
 	return nil
 }
 
-func (l *Log) write(ctx context.Context, rows []row) (err error) {
-	snap, err := l.table.Snapshot(ctx)
-	if err != nil && fault.CodeOf(err) != "DELTA_TABLE_NOT_FOUND" {
+// flush numbers the first n of the kept events on from the newest in the table and writes them.
+func (l *Log) flush(ctx context.Context, n int) error {
+	snap, err := snapshotOf(ctx, l.table)
+	if err != nil {
 		return err
 	}
+	var last int64
+	if snap != nil {
+		if err := checkSchema(snap.Schema()); err != nil {
+			return err
+		}
+		last, _ = snap.Txn(l.app())
+	}
+	landed, err := l.landed(ctx, snap, n, last)
+	if err != nil {
+		return err
+	}
+	l.drop(landed)
+	rows := l.number(n-landed, last)
+	if len(rows) == 0 {
+		return nil
+	}
+	if err := l.write(ctx, snap, rows); err != nil {
+		return err
+	}
+	l.drop(len(rows))
+	return nil
+}
+
+// landed counts those of the first n kept events that a commit has written
+// which was thought to have failed.
+func (l *Log) landed(ctx context.Context, snap *delta.Snapshot, n int, last int64) (int, error) {
+	l.mu.Lock()
+	first, numbered := l.kept[0].Event, 0
+	for numbered < n && l.kept[numbered].Sequence.Control > 0 && l.kept[numbered].Sequence.Control <= last {
+		numbered++
+	}
+	l.mu.Unlock()
+	if numbered == 0 {
+		return 0, nil
+	}
+	found, err := readFrom(ctx, snap, Filter{After: first.Sequence.Control - 1, Before: first.Sequence.Control + 1})
+	if err != nil || len(found) == 0 || found[0].ID != first.ID {
+		return 0, err
+	}
+	return numbered, nil
+}
+
+// number gives the first n kept events their places behind last.
+func (l *Log) number(n int, last int64) []row {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i := range l.kept[:n] {
+		l.kept[i].Sequence = Sequence{Instance: l.origin.UpdateID, Number: l.written + int64(i) + 1, Control: last + int64(i) + 1}
+	}
+	return slices.Clone(l.kept[:n])
+}
+
+// drop forgets the first n of the kept events, which are written.
+func (l *Log) drop(n int) {
+	l.written += int64(n)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.kept = slices.Clone(l.kept[n:])
+}
+
+// app names the transaction that counts the pipeline's events.
+func (l *Log) app() string { return l.origin.PipelineID + "/event_log" }
+
+func (l *Log) write(ctx context.Context, snap *delta.Snapshot, rows []row) error {
 	rec := record(rows)
 	defer rec.Release()
 	w, err := l.table.Write(ctx, delta.WriteOptions{Schema: Schema, Snapshot: snap, Name: "events-" + uuid.NewString()})
@@ -133,25 +200,32 @@ func (l *Log) write(ctx context.Context, rows []row) (err error) {
 	if err != nil {
 		return err
 	}
-	c := delta.Commit{Read: snap, Operation: "WRITE", Parameters: map[string]any{"mode": "Append"}, Add: adds, Timestamp: l.clock()}
+	c := delta.Commit{
+		Read: snap, Operation: "WRITE", Parameters: map[string]any{"mode": "Append"}, Add: adds, Timestamp: l.clock(),
+		Txn: &delta.Txn{AppID: l.app(), Version: rows[len(rows)-1].Sequence.Control},
+	}
 	if snap == nil {
-		c.Schema, c.Comment = Schema, "event log"
+		c.Schema, c.Comment, c.Properties = Schema, "event log", properties
 	}
 	_, err = l.table.Commit(ctx, c)
 	return err
 }
 
+// snapshotOf gives the newest snapshot, nil when there is no table.
+func snapshotOf(ctx context.Context, t *delta.Table) (*delta.Snapshot, error) {
+	s, err := t.Snapshot(ctx)
+	if fault.CodeOf(err) == "DELTA_TABLE_NOT_FOUND" {
+		return nil, nil
+	}
+	return s, err
+}
+
 // or fills what o leaves empty.
 func (o Origin) or(all Origin) Origin {
-	for _, f := range []struct {
-		mine *string
-		all  string
-	}{
-		{&o.PipelineID, all.PipelineID}, {&o.PipelineName, all.PipelineName}, {&o.UpdateID, all.UpdateID},
-		{&o.DatasetName, all.DatasetName}, {&o.FlowID, all.FlowID}, {&o.FlowName, all.FlowName},
-	} {
-		if *f.mine == "" {
-			*f.mine = f.all
+	theirs := all.texts()
+	for i, mine := range o.texts() {
+		if mine != nil && *mine == "" {
+			*mine = *theirs[i]
 		}
 	}
 	if o.BatchID == nil {
