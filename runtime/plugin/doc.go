@@ -7,7 +7,9 @@
 // function over the inputs of one task in an instance that has run nothing
 // but _initialize, and gives its output as a reader: the guest runs on the
 // reader's own coroutine, inside Next, and each batch it writes is the next
-// batch read, so there is no queue and back-pressure costs nothing.
+// batch read, so there is no queue and back-pressure costs nothing. A handler of
+// micro-batches has several outputs: [Module.ForeachBatch] hands over what it
+// writes to each.
 //
 // Invariants:
 //   - What a guest can do is the table of imports in imports.go and the table
@@ -24,6 +26,6 @@
 //
 // Bounds stand in limits.go; docs/sandbox.md says what they hold and what not. Modules
 // are rewritten by runtime/meter to count what they run; allowance.go answers them.
-// Functions of other kinds than map and stateful, queries and command modules
-// are refused by name.
+// Functions of other kinds than map, stateful and foreach_batch, queries and
+// command modules are refused by name.
 package plugin

@@ -118,11 +118,12 @@ func outputWrite(in *instance, m api.Module, s []uint64) {
 	if in.call == nil {
 		in.stop(errorf(CodeOutputInvalid, "output_write outside of weir_call"))
 	}
-	if uint32(s[0]) != 0 {
-		in.stop(errorf(CodeOutputInvalid, "output_write to output %d; the function has one output, 0", uint32(s[0])))
+	number := uint32(s[0])
+	if n := len(in.call.outputs); int64(number) >= int64(n) {
+		in.stop(errorf(CodeOutputInvalid, "output_write to output %d; the function has %d, counted from 0", number, n))
 	}
 	in.checkpoint()
-	if err := in.call.write(in.memory(m, "output_write", s[1], s[2])); err != nil {
+	if err := in.call.write(int(number), in.memory(m, "output_write", s[1], s[2])); err != nil {
 		in.stop(err)
 	}
 	s[0] = 0

@@ -37,7 +37,7 @@ type Module struct {
 	manifest *abi.Manifest
 
 	mu      sync.Mutex
-	schemas map[string]*arrow.Schema // learned outputs, by function and input schemas
+	schemas map[string][]*arrow.Schema // learned outputs, by function and input schemas
 	closed  bool
 	gone    bool // under the lock of engine.idle
 }
@@ -46,7 +46,7 @@ type Module struct {
 // compiles once, however many load it at the same time; with a manifest in the
 // cache it compiles nothing. The bytes are kept; the caller does not change them.
 func (e *Engine) Load(ctx context.Context, wasm []byte, cfg Config) (*Module, error) {
-	m := &Module{name: cfg.Name, conf: maps.Clone(cfg.Conf), limits: cfg.Limits.over(e.limits).withDefaults(), schemas: map[string]*arrow.Schema{}}
+	m := &Module{name: cfg.Name, conf: maps.Clone(cfg.Conf), limits: cfg.Limits.over(e.limits).withDefaults(), schemas: map[string][]*arrow.Schema{}}
 	if size := int64(len(wasm)); size > m.limits.ModuleBytes {
 		return nil, m.named(overLimit("module_bytes", m.limits.ModuleBytes, fmt.Sprintf("a module of %d bytes", size)), "")
 	}

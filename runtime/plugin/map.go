@@ -72,57 +72,79 @@ func (m *Module) Map(ctx context.Context, call Call) (array.RecordReader, error)
 }
 
 func (m *Module) open(ctx context.Context, call Call) (*reader, error) {
-	schemas := make([]*arrow.Schema, len(call.Inputs))
-	for i, in := range call.Inputs {
-		schemas[i] = in.Schema()
-	}
+	schemas := schemasOf(call)
 	sig, err := m.sign(call.Function, schemas, call.Carry)
 	if err != nil {
 		return nil, err
 	}
+	if sig.function.Kind == abi.KindForeachBatch {
+		return nil, errorf(CodeInternal, "a function of kind %s is no transformation", sig.function.Kind)
+	}
+	r, err := m.begin(ctx, sig, schemas, call)
+	if err != nil {
+		return nil, err
+	}
+	schema, err := sig.output(r.outputs[0].guest)
+	if err != nil {
+		r.release()
+		return nil, err
+	}
+	return newReader(ctx, m, r, schema), nil
+}
+
+func schemasOf(call Call) []*arrow.Schema {
+	schemas := make([]*arrow.Schema, len(call.Inputs))
+	for i, in := range call.Inputs {
+		schemas[i] = in.Schema()
+	}
+	return schemas
+}
+
+// begin checks a call and makes its state.
+func (m *Module) begin(ctx context.Context, sig *signature, schemas []*arrow.Schema, call Call) (*run, error) {
 	if call.Versions != nil && len(call.Versions) != len(call.Inputs) {
 		return nil, errorf(CodeInternal, "%d versions for %d inputs", len(call.Versions), len(call.Inputs))
 	}
 	if n := int64(len(call.State)); n > m.limits.StateBytes {
 		return nil, overLimit("state_bytes", m.limits.StateBytes, fmt.Sprintf("the state of %d bytes", n))
 	}
-	if sig.guest == nil {
-		if sig.guest, err = m.learn(ctx, sig, schemas); err != nil {
+	if sig.guests == nil {
+		var err error
+		if sig.guests, err = m.learn(ctx, sig, schemas); err != nil {
 			return nil, err
 		}
 	}
-	r, schema, err := m.prepare(sig, call)
-	if err != nil {
-		return nil, err
-	}
-	return newReader(ctx, m, r, schema), nil
+	return m.prepare(sig, call)
 }
 
 // prepare makes the state of a call.
-func (m *Module) prepare(sig *signature, call Call) (*run, *arrow.Schema, error) {
+func (m *Module) prepare(sig *signature, call Call) (*run, error) {
 	text, err := call.Context.JSON()
 	if err != nil {
-		return nil, nil, because(err, CodeInternal, "the call context")
+		return nil, because(err, CodeInternal, "the call context")
 	}
 	encoders, err := sig.encoders()
 	if err != nil {
-		return nil, nil, err
-	}
-	schema := sig.guest
-	if schema != nil {
-		if schema, err = sig.output(sig.guest); err != nil {
-			return nil, nil, err
-		}
+		return nil, err
 	}
 	r := &run{
-		module: m, function: sig.function, sig: sig, call: call, context: text, limits: m.limits, guest: sig.guest,
-		mem: call.Mem, errorRows: make([]rowSet, len(call.Inputs)),
+		module: m, function: sig.function, sig: sig, call: call, context: text, limits: m.limits,
+		outputs: make([]output, max(len(sig.function.Outputs), 1)), mem: call.Mem, errorRows: make([]rowSet, len(call.Inputs)),
 		allowance: taskAllowance(m.limits),
 	}
 	if r.mem == nil {
 		r.mem = memory.DefaultAllocator
 	}
+	for i, guest := range sig.guests {
+		r.outputs[i].guest = guest
+	}
 	if sig.function.RowAligned {
+		var schema *arrow.Schema // without one there are no rows either
+		if sig.guests != nil {
+			if schema, err = sig.output(sig.guests[0]); err != nil {
+				return nil, err
+			}
+		}
 		r.aligned = &aligner{schema: schema, before: sig.before, after: sig.after}
 	}
 	for i, source := range call.Inputs {
@@ -133,7 +155,7 @@ func (m *Module) prepare(sig *signature, call Call) (*run, *arrow.Schema, error)
 		}
 		r.inputs = append(r.inputs, in)
 	}
-	return r, schema, nil
+	return r, nil
 }
 
 // reader is the output of a call.
@@ -157,7 +179,7 @@ func newReader(ctx context.Context, m *Module, r *run, schema *arrow.Schema) *re
 		_ = m.unit.release(context.WithoutCancel(ctx))
 	}
 	rd.next, rd.stop = iter.Pull2(func(yield func(arrow.RecordBatch, error) bool) {
-		r.emit = func(batch arrow.RecordBatch) bool { return yield(batch, nil) }
+		r.emit = func(_ int, batch arrow.RecordBatch) bool { return yield(batch, nil) }
 		err := m.unit.compile(ctx)
 		if err == nil {
 			err = r.execute(ctx)
@@ -240,18 +262,18 @@ func (m *Module) outputSchema(ctx context.Context, function string, inputs []*ar
 	if _, err := sig.encoders(); err != nil {
 		return nil, err
 	}
-	guest := sig.guest
-	if guest == nil {
-		if guest, err = m.learn(ctx, sig, inputs); err != nil {
+	guests := sig.guests
+	if guests == nil {
+		if guests, err = m.learn(ctx, sig, inputs); err != nil {
 			return nil, err
 		}
 	}
-	return sig.output(guest)
+	return sig.output(guests[0])
 }
 
 // learn calls a function with inputs of no rows, to see which schema it
-// writes. What it learned it keeps.
-func (m *Module) learn(ctx context.Context, sig *signature, inputs []*arrow.Schema) (*arrow.Schema, error) {
+// writes to each output. What it learned it keeps.
+func (m *Module) learn(ctx context.Context, sig *signature, inputs []*arrow.Schema) ([]*arrow.Schema, error) {
 	key := sig.function.Name
 	for i, s := range sig.sent {
 		for _, c := range sig.columns[i] {
@@ -275,8 +297,8 @@ func (m *Module) learn(ctx context.Context, sig *signature, inputs []*arrow.Sche
 		call.Inputs = append(call.Inputs, empty)
 	}
 	blank := *sig
-	blank.guest = nil
-	r, _, err := m.prepare(&blank, call)
+	blank.guests = nil
+	r, err := m.prepare(&blank, call)
 	if err != nil {
 		return nil, err
 	}
@@ -285,14 +307,17 @@ func (m *Module) learn(ctx context.Context, sig *signature, inputs []*arrow.Sche
 	for _, i := range r.inputs {
 		i.allowance = r.allowance
 	}
-	r.emit = func(b arrow.RecordBatch) bool { b.Release(); return true }
+	r.emit = func(_ int, b arrow.RecordBatch) bool { b.Release(); return true }
 	if err := m.unit.compile(ctx); err != nil {
 		return nil, err
 	}
 	if err := r.execute(ctx); err != nil {
 		return nil, err
 	}
-	learned := r.decoder.Schema()
+	var learned []*arrow.Schema
+	for _, o := range r.outputs {
+		learned = append(learned, o.decoder.Schema())
+	}
 	if r.rows > 0 {
 		return nil, errorf(CodeOutputInvalid, "it wrote %d rows for inputs of none", r.rows)
 	}

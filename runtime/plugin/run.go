@@ -24,9 +24,8 @@ type run struct {
 	mem      memory.Allocator
 
 	inputs  []*input
-	decoder *wire.Decoder
-	guest   *arrow.Schema // what the guest shall write; nil: whatever it says
-	aligned *aligner      // nil for a function that is not row-aligned
+	outputs []output
+	aligned *aligner // nil for a function that is not row-aligned
 	metrics metrics
 
 	errorRows  []rowSet // of each input
@@ -44,7 +43,13 @@ type run struct {
 	allowance *allowance // of both attempts together
 
 	started bool // something went out that cannot be taken back
-	emit    func(arrow.RecordBatch) bool
+	emit    func(output int, batch arrow.RecordBatch) bool
+}
+
+// output is what the guest writes to one of its outputs.
+type output struct {
+	decoder *wire.Decoder
+	guest   *arrow.Schema // what it shall write; nil: whatever it says
 }
 
 // errReleased ends a guest whose reader was released before its end.
@@ -130,7 +135,9 @@ func (r *run) attempt(ctx context.Context, first bool) (again bool, err error) {
 	in.clock.set(r.call.Context.BatchTimestamp)
 	in.random = newRandom("call", r.call.Seed)
 	in.listen(r.call.OnLog)
-	r.decoder = wire.NewDecoder(r.mem, wire.Limits{BatchRows: r.limits.OutputBatchRows})
+	for i := range r.outputs {
+		r.outputs[i].decoder = wire.NewDecoder(r.mem, wire.Limits{BatchRows: r.limits.OutputBatchRows})
+	}
 	err = in.invoke(abi.ExportCall, uint64(uint32(r.sig.number)))
 	for _, i := range r.inputs {
 		if i.err != nil { // whatever the guest made of it
@@ -155,8 +162,10 @@ func (r *run) finish() error {
 	if r.aligned != nil && r.aligned.missing() > 0 {
 		return errorf(CodeOutputInvalid, "it took %d rows of input 0 and wrote %d; a row-aligned function writes a row for each", r.aligned.given, r.aligned.done)
 	}
-	if r.guest == nil && r.decoder.Schema() == nil {
-		return errorf(CodeOutputInvalid, "it wrote no schema, and its manifest declares no output")
+	for i, o := range r.outputs {
+		if o.guest == nil && o.decoder.Schema() == nil {
+			return errorf(CodeOutputInvalid, "it wrote no schema to output %d, and its manifest declares none", i)
+		}
 	}
 	if r.stateWritten && r.call.OnState != nil {
 		if err := r.call.OnState(r.state); err != nil {
@@ -168,24 +177,25 @@ func (r *run) finish() error {
 }
 
 // write takes what the guest hands to output_write.
-func (r *run) write(p []byte) error {
+func (r *run) write(number int, p []byte) error {
+	o := &r.outputs[number]
 	if r.bytes += int64(len(p)); r.bytes > r.limits.OutputBytes {
 		return overLimit("output_bytes", r.limits.OutputBytes, "the output")
 	}
 	for len(p) > 0 {
-		m, err := r.decoder.Next(p)
+		m, err := o.decoder.Next(p)
 		if err != nil {
-			return r.outputError(err)
+			return o.error(err, r.limits)
 		}
 		switch m.Kind {
 		case wire.KindSchema:
-			if r.guest != nil {
-				if err := r.decoder.Expect(r.guest); err != nil {
-					return r.outputError(err)
+			if o.guest != nil {
+				if err := o.decoder.Expect(o.guest); err != nil {
+					return o.error(err, r.limits)
 				}
 			}
 		case wire.KindBatch:
-			if err := r.batch(m.Batch); err != nil {
+			if err := r.batch(number, m.Batch); err != nil {
 				return err
 			}
 		}
@@ -194,14 +204,14 @@ func (r *run) write(p []byte) error {
 	return nil
 }
 
-func (r *run) outputError(err error) error {
+func (o *output) error(err error, limits Limits) error {
 	code := CodeOutputInvalid
 	var e *wire.Error
 	if errors.As(err, &e) {
 		switch e.Code {
 		case wire.CodeLimit:
-			if r.decoder.Schema() != nil { // else it is one of the ABI's own, on schemas
-				over := overLimit("output_batch_rows", r.limits.OutputBatchRows, "a batch of its output")
+			if o.decoder.Schema() != nil { // else it is one of the ABI's own, on schemas
+				over := overLimit("output_batch_rows", limits.OutputBatchRows, "a batch of its output")
 				over.Err = err
 				return over
 			}
@@ -214,7 +224,7 @@ func (r *run) outputError(err error) error {
 }
 
 // batch passes a checked batch on.
-func (r *run) batch(batch arrow.RecordBatch) error {
+func (r *run) batch(number int, batch arrow.RecordBatch) error {
 	if r.rows += batch.NumRows(); r.rows > r.limits.OutputRows {
 		batch.Release()
 		return overLimit("output_rows", r.limits.OutputRows, "the number of output rows")
@@ -227,22 +237,22 @@ func (r *run) batch(batch arrow.RecordBatch) error {
 		return nil
 	}
 	if r.aligned == nil {
-		return r.send(batch)
+		return r.send(number, batch)
 	}
 	return r.aligned.join(batch, func(piece arrow.RecordBatch, firstRow int64) error {
 		kept, err := without(r.mem, piece, r.errorRows[0].within(firstRow, piece.NumRows()))
 		if err != nil || kept == nil {
 			return err
 		}
-		return r.send(kept)
+		return r.send(number, kept)
 	})
 }
 
 // send hands a batch to the reader and waits until it wants the next one.
-func (r *run) send(batch arrow.RecordBatch) error {
+func (r *run) send(number int, batch arrow.RecordBatch) error {
 	r.commitTo()
 	r.allowance.leave()
-	wanted := r.emit(batch)
+	wanted := r.emit(number, batch)
 	if err := r.allowance.back(); err != nil {
 		return err
 	}

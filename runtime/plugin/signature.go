@@ -81,7 +81,7 @@ type signature struct {
 	number   int
 	sent     []*arrow.Schema // of each input, renamed
 	columns  [][]int         // of each input, those that are sent
-	guest    *arrow.Schema   // what the guest writes; nil when it is not declared
+	guests   []*arrow.Schema // what the guest writes to each output; nil when it is not declared
 	before   []int           // columns of input 0 carried before the guest's
 	after    []int           // and after
 	carried  []arrow.Field   // their fields, before
@@ -94,11 +94,13 @@ func (m *Module) sign(function string, inputs []*arrow.Schema, carry []string) (
 	if !ok {
 		return nil, errorf(CodeNoFunction, "the module has no function of that name")
 	}
-	if f.Kind != abi.KindMap && f.Kind != abi.KindStateful {
-		return nil, errorf(CodeNotSupported, "functions of kind %s do not run in this version; only %s and %s do", f.Kind, abi.KindMap, abi.KindStateful)
+	switch f.Kind {
+	case abi.KindMap, abi.KindStateful, abi.KindForeachBatch:
+	default:
+		return nil, errorf(CodeNotSupported, "functions of kind %s do not run in this version; %s, %s and %s do", f.Kind, abi.KindMap, abi.KindStateful, abi.KindForeachBatch)
 	}
-	if f.Outputs != nil {
-		return nil, errorf(CodeNotSupported, "functions with several outputs do not run in this version")
+	if (f.Outputs != nil) != (f.Kind == abi.KindForeachBatch) {
+		return nil, errorf(CodeNotSupported, "a function of kind %s names its outputs, others have one; this one is of kind %s", abi.KindForeachBatch, f.Kind)
 	}
 	if len(inputs) != len(f.Inputs) {
 		return nil, errorf(CodeSchemaMismatch, "it was given %d inputs and declares %d", len(inputs), len(f.Inputs))
@@ -127,7 +129,7 @@ func (m *Module) sign(function string, inputs []*arrow.Schema, carry []string) (
 			}
 			fields = append(fields, field)
 		}
-		s.guest = arrow.NewSchema(fields, nil)
+		s.guests = []*arrow.Schema{arrow.NewSchema(fields, nil)}
 	}
 	if !f.RowAligned {
 		return s, nil
