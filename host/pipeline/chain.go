@@ -32,11 +32,11 @@ type chain struct {
 // tasks at once.
 type functionLog func(t *stream.Task, function string, level abi.LogLevel, message string)
 
-// chainOf makes the chain of a table's flow. schemas is asked only when a
-// step's schema is, log only while rows run through it.
-func (p *Pipeline) chainOf(d *dataset, schemas schemaOf, log functionLog) *chain {
+// chainOf makes the chain of a flow. schemas is asked only when a step's schema
+// is, log only while rows run through it.
+func (p *Pipeline) chainOf(f *flow, schemas schemaOf, log functionLog) *chain {
 	c := &chain{sides: map[string]*input{}, log: log}
-	b := &d.flow.body
+	d, b := f.target, &f.body
 	for {
 		if s := p.step(b, c, schemas); s != nil {
 			c.steps = append(c.steps, s)
@@ -46,7 +46,7 @@ func (p *Pipeline) chainOf(d *dataset, schemas schemaOf, log functionLog) *chain
 		if c.source.dataset == nil || !c.source.dataset.isView() {
 			break
 		}
-		b = &c.source.dataset.flow.body
+		b = c.source.dataset.query()
 	}
 	slices.Reverse(c.steps)
 	slices.Reverse(c.labels)
@@ -126,7 +126,7 @@ type batchInput interface {
 func (p *Pipeline) batchInput(in *input, c *chain, schemas schemaOf) batchInput {
 	if in.dataset != nil && in.dataset.isView() {
 		// checkStreams let only batch views through, which a body computes whole.
-		return &viewInput{step: p.step(&in.dataset.flow.body, c, schemas)}
+		return &viewInput{step: p.step(in.dataset.query(), c, schemas)}
 	}
 	c.sides[in.id()] = in
 	return &tableInput{in: in, schemas: schemas}

@@ -3,6 +3,7 @@ package pipeline
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
@@ -30,12 +31,14 @@ func (u *update) started(tables []*dataset) {
 		}})
 	}
 	for _, d := range tables {
-		var inputs []string
-		for _, in := range d.flow.body.inputs {
-			inputs = append(inputs, in.id())
+		for _, f := range d.flows {
+			var inputs []string
+			for _, in := range f.body.inputs {
+				inputs = append(inputs, in.id())
+			}
+			u.log.Emit(events.Event{Type: events.FlowDefinition, Message: "flow " + f.name, Origin: events.Origin{DatasetName: d.id, FlowName: f.name},
+				Details: events.FlowDefinitionDetails{OutputDataset: d.id, InputDatasets: inputs, FlowType: strings.ToUpper(string(f.kind))}})
 		}
-		u.log.Emit(events.Event{Type: events.FlowDefinition, Message: "flow " + d.flow.name, Origin: events.Origin{DatasetName: d.id, FlowName: d.flow.name},
-			Details: events.FlowDefinitionDetails{OutputDataset: d.id, InputDatasets: inputs, FlowType: "APPEND"}})
 	}
 	u.logUpdate(Running)
 	u.mu.Lock()
@@ -45,7 +48,7 @@ func (u *update) started(tables []*dataset) {
 
 // defined tells of a table, with its columns when it has been made.
 func (u *update) defined(d *dataset, columns *arrow.Schema) {
-	details := events.DatasetDefinitionDetails{DatasetType: "STREAMING_TABLE", NumFlows: 1, Expectations: expectationsOf(d)}
+	details := events.DatasetDefinitionDetails{DatasetType: "STREAMING_TABLE", NumFlows: len(d.flows), Expectations: expectationsOf(d)}
 	if columns != nil {
 		for _, f := range columns.Fields() {
 			details.Schema = append(details.Schema, events.Column{Name: f.Name, Type: typeName(f.Type)})
@@ -123,19 +126,20 @@ func (u *update) logFlow(f *FlowResult, message string) {
 }
 
 // observe takes what the batch loop tells of a flow.
-func (u *update) observe(ctx context.Context, d *dataset, f *FlowResult, p stream.Progress) {
+func (u *update) observe(ctx context.Context, fl *flow, f *FlowResult, p stream.Progress) {
+	d := fl.target
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	// The flow's generation exists before it looks at its source. A record
 	// that stays makes the next run refresh once more, which changes nothing.
-	if err := u.begun(ctx, d); err != nil {
+	if err := u.begun(ctx, fl); err != nil {
 		u.p.opts.Logger.Warn(err.Error(), "dataset", d.id)
 	}
 	if p.FlowID != "" {
 		f.flowID = p.FlowID
 	}
-	origin := events.Origin{DatasetName: d.id, FlowName: d.flow.name, FlowID: f.flowID}
-	out := Progress{Dataset: d.id, Flow: d.flow.name, State: Running, Batch: -1}
+	origin := events.Origin{DatasetName: d.id, FlowName: fl.name, FlowID: f.flowID}
+	out := Progress{Dataset: d.id, Flow: fl.name, State: Running, Batch: -1}
 	switch p.Kind {
 	case stream.ListingDone:
 		details := events.OperationDetails{Type: events.AutoLoaderListing, Status: "COMPLETED", DurationMS: p.Took.Milliseconds()}

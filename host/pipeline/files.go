@@ -12,25 +12,39 @@ import (
 // Files gives every file that a flow knows, ascending by path. The flow is
 // named by itself or by its table (one to three parts).
 func (p *Pipeline) Files(ctx context.Context, flow string) (iter.Seq2[stream.FileState, error], error) {
-	d, err := p.flowTarget(flow)
+	f, err := p.flowNamed(flow)
 	if err != nil {
 		return nil, err
 	}
-	if source := p.chainOf(d, nil, nil).source; source.files == nil {
+	if source := p.chainOf(f, nil, nil).source; source.files == nil {
 		return nil, fault.New("NOT_A_FILE_SOURCE", "the flow reads %s, not files", source.id()).
-			At(fault.Where{Dataset: d.id, Flow: d.flow.name})
+			At(fault.Where{Dataset: f.target.id, Flow: f.name})
 	}
-	return stream.FileStates(ctx, p.checkpoint(d)), nil
+	return stream.FileStates(ctx, p.checkpoint(f)), nil
 }
 
-// flowTarget finds the table of a flow by the flow's name or the table's.
-func (p *Pipeline) flowTarget(name string) (*dataset, error) {
+// flowNamed finds a flow by its own name or, when it is the only one, its table's.
+func (p *Pipeline) flowNamed(name string) (*flow, error) {
 	for _, d := range p.graph.order {
-		if !d.isView() && strings.EqualFold(d.flow.name, name) && d.flow.name != d.name.Table {
-			return d, nil
+		for _, f := range d.flows {
+			if !d.isView() && strings.EqualFold(f.name, name) && f.name != d.name.Table {
+				return f, nil
+			}
 		}
 	}
-	return p.tableNamed(name)
+	d, err := p.tableNamed(name)
+	if err != nil {
+		return nil, err
+	}
+	if len(d.flows) > 1 {
+		var names []string
+		for _, f := range d.flows {
+			names = append(names, f.name)
+		}
+		return nil, fault.New("UNKNOWN_FLOW", "%d flows fill the table", len(d.flows)).At(fault.Where{Dataset: d.id}).
+			WithHint("Name one of them: %s", strings.Join(names, ", "))
+	}
+	return d.flows[0], nil
 }
 
 // tableNamed finds a table of this pipeline that a command names.

@@ -3,6 +3,7 @@ package pipeline
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sort"
 	"strings"
 
@@ -120,11 +121,11 @@ func (g *graph) resolve(ctx context.Context, exists func(context.Context, catalo
 			WithHint("Name SQL files under libraries, or modules under plugins")
 	}
 	for _, d := range all {
-		if d.flow == nil {
+		if len(d.flows) == 0 {
 			return fault.New("PIPELINE_DATASET_WITHOUT_FLOW", "no flow fills the dataset").At(fault.Where{Dataset: d.id}).At(d.place).
 				WithHint("Give it a function, or a flow with this target")
 		}
-		for _, in := range d.flow.body.inputs {
+		for _, in := range d.inputs() {
 			if err := g.resolveInput(ctx, d, in, exists); err != nil {
 				return err
 			}
@@ -134,8 +135,10 @@ func (g *graph) resolve(ctx context.Context, exists func(context.Context, catalo
 		return err
 	}
 	for _, d := range g.order {
-		if err := g.checkStreams(d); err != nil {
-			return err
+		for _, f := range d.flows {
+			if err := g.checkStreams(f); err != nil {
+				return err
+			}
 		}
 		if d.isView() || !d.quarantines() {
 			continue
@@ -208,15 +211,16 @@ func (g *graph) tableNames() []string {
 
 // checkStreams holds streams and batches apart: a table needs one stream, a
 // streaming view must be read as one.
-func (g *graph) checkStreams(d *dataset) error {
+func (g *graph) checkStreams(f *flow) error {
+	d := f.target
 	place := func(e *fault.Error) error { return e.At(fault.Where{Dataset: d.id}).At(d.place) }
 	var streams []*input
-	for _, in := range d.flow.body.inputs {
+	for _, in := range f.body.inputs {
 		if in.stream {
 			streams = append(streams, in)
 		}
 		if in.files != nil && !in.stream {
-			if len(d.flow.body.inputs) == 1 && !d.isView() {
+			if len(f.body.inputs) == 1 && !d.isView() {
 				continue // told below, in Spark's words
 			}
 			return fault.New("NOT_SUPPORTED", "files are read as a stream only, not as a batch input").At(fault.Where{Dataset: d.id}).At(in.place).At(d.place).
@@ -225,7 +229,7 @@ func (g *graph) checkStreams(d *dataset) error {
 		if in.dataset == nil || !in.dataset.isView() {
 			continue
 		}
-		streaming := in.dataset.flow.body.streamInput() != nil
+		streaming := in.dataset.query().streamInput() != nil
 		if streaming && !in.stream {
 			return place(fault.New("INCOMPATIBLE_STREAMING_VIEW_READ", "%s is a streaming view and must be read as a stream", in.dataset.id).
 				WithHint("Write STREAM(%s)", in.dataset.id))
@@ -285,7 +289,7 @@ func (g *graph) sortByInputs(all []*dataset) error {
 		}
 		visiting[d] = true
 		level := 0
-		for _, in := range d.flow.body.inputs {
+		for _, in := range d.inputs() {
 			up := in.upstream()
 			if up == nil {
 				continue
@@ -313,24 +317,37 @@ func (g *graph) sortByInputs(all []*dataset) error {
 	return nil
 }
 
-// upstreamTables gives the tables of this pipeline that a dataset's flow reads,
-// through views or not, by name.
-func (g *graph) upstreamTables(d *dataset) []*dataset {
+// upstreamTables gives the tables of this pipeline that the flows of a dataset
+// read, through views or not, by name.
+func (d *dataset) upstreamTables() []*dataset {
+	var out []*dataset
+	for _, f := range d.flows {
+		out = append(out, f.upstreamTables()...)
+	}
+	slices.SortFunc(out, func(a, b *dataset) int { return strings.Compare(a.id, b.id) })
+	return slices.Compact(out)
+}
+
+// upstreamTables gives the tables of this pipeline that a flow reads, through
+// views or not, by name.
+func (f *flow) upstreamTables() []*dataset {
 	found := map[*dataset]bool{}
-	var walk func(*dataset)
-	walk = func(d *dataset) {
-		for _, in := range d.flow.body.inputs {
+	seen := map[*dataset]bool{}
+	var walk func(*body)
+	walk = func(b *body) {
+		for _, in := range b.inputs {
 			up := in.upstream()
 			switch {
 			case up == nil:
-			case up.isView():
-				walk(up)
-			default:
+			case !up.isView():
 				found[up] = true
+			case !seen[up]:
+				seen[up] = true
+				walk(up.query())
 			}
 		}
 	}
-	walk(d)
+	walk(&f.body)
 	out := make([]*dataset, 0, len(found))
 	for up := range found {
 		out = append(out, up)

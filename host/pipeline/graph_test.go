@@ -236,8 +236,8 @@ func TestManifestFlowsFillTheirTargets(t *testing.T) {
 		t.Fatal(err)
 	}
 	b := g.order[1]
-	if b.flow.name != "copy" || b.flow.body.streamInput().dataset != g.order[0] || b.rowErrorPolicy() != "skip" {
-		t.Errorf("flow %+v", b.flow)
+	if b.flows[0].name != "copy" || b.flows[0].body.streamInput().dataset != g.order[0] || b.flows[0].rowErrorPolicy() != "skip" {
+		t.Errorf("flow %+v", b.flows[0])
 	}
 }
 
@@ -258,14 +258,14 @@ func TestRowErrorPolicyComesFromTheNearest(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return string(g.tables[catalog.Name{Catalog: "c", Schema: "s", Table: "b"}].rowErrorPolicy())
+		return string(g.tables[catalog.Name{Catalog: "c", Schema: "s", Table: "b"}].flows[0].rowErrorPolicy())
 	}
 	g, err := build(table("a", "STREAM(files:/l)"), property("weir.onRowError", "quarantine"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d := g.order[0]; d.rowErrorPolicy() != "quarantine" || len(d.properties) != 0 {
-		t.Errorf("by table property: %s %v", d.rowErrorPolicy(), d.properties)
+	if d := g.order[0]; d.flows[0].rowErrorPolicy() != "quarantine" || len(d.properties) != 0 {
+		t.Errorf("by table property: %s %v", d.flows[0].rowErrorPolicy(), d.properties)
 	}
 	for _, c := range []struct{ table, view, want string }{
 		{"", "", "fail"}, {"", "quarantine", "quarantine"}, {"skip", "quarantine", "skip"}, {"fail", "quarantine", "fail"},

@@ -51,7 +51,7 @@ func (g *graph) view(pipeline string) *Graph {
 	}
 	// Sources stand before what reads them; the order has upstream first already.
 	for _, d := range g.order {
-		for _, in := range d.flow.body.inputs {
+		for _, in := range d.inputs() {
 			switch {
 			case in.files != nil:
 				node(Node{ID: "files:" + in.files.path, Kind: "files", Label: in.files.path})
@@ -63,12 +63,14 @@ func (g *graph) view(pipeline string) *Graph {
 			}
 		}
 		n := Node{ID: d.id, Kind: d.kind, Label: d.id, Comment: d.comment, File: d.place.File, Line: int(d.place.Line)}
-		if b := &d.flow.body; b.function != nil {
-			n.Function = b.label()
+		for _, f := range d.flows {
+			if f.body.function != nil && n.Function == "" {
+				n.Function = f.body.label()
+			}
 		}
 		node(n)
-		for _, in := range d.flow.body.inputs {
-			e := Edge{From: in.id(), To: d.id, Flow: d.flow.name, Mode: "batch"}
+		for f, in := range d.inputs() {
+			e := Edge{From: in.id(), To: d.id, Flow: f.name, Mode: "batch"}
 			if in.stream {
 				e.Mode = "stream"
 			}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 
 	"github.com/weir-data/weir/host/failpoint"
 	"github.com/weir-data/weir/host/fault"
@@ -80,9 +81,14 @@ func (u *update) intend(ctx context.Context) error {
 	return nil
 }
 
-// begun takes a full refresh off the record: its new generation exists, so any
-// later run goes on with it. u.mu is held.
-func (u *update) begun(ctx context.Context, d *dataset) error {
+// begun takes the full refresh of a dataset off the record once the new
+// generations of all its flows exist: any later run goes on with them. u.mu is held.
+func (u *update) begun(ctx context.Context, f *flow) error {
+	d := f.target
+	u.began[f] = true
+	if slices.ContainsFunc(d.flows, func(f *flow) bool { return !u.began[f] }) {
+		return nil
+	}
 	for i, id := range u.intent.Datasets {
 		if id == d.id && u.chosen.full[d] {
 			u.intent.Datasets = append(u.intent.Datasets[:i:i], u.intent.Datasets[i+1:]...)

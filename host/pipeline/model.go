@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"errors"
+	"iter"
 
 	"github.com/weir-data/weir/abi"
 	"github.com/weir-data/weir/host/catalog"
@@ -37,9 +38,25 @@ type dataset struct {
 	rules       []expect.Rule
 	onRowError  stream.RowErrorPolicy
 
-	// flow fills the table, or is the view's query.
-	flow  *flow
+	// flows fill the table. A view has exactly one, which is its query.
+	flows []*flow
 	place fault.Where
+}
+
+// query gives the query of a view.
+func (d *dataset) query() *body { return &d.flows[0].body }
+
+// inputs gives what the dataset's flows read, flow by flow.
+func (d *dataset) inputs() iter.Seq2[*flow, *input] {
+	return func(yield func(*flow, *input) bool) {
+		for _, f := range d.flows {
+			for _, in := range f.body.inputs {
+				if !yield(f, in) {
+					return
+				}
+			}
+		}
+	}
 }
 
 func (d *dataset) isView() bool { return d.kind == temporaryView }
@@ -51,38 +68,59 @@ func (d *dataset) quarantines() bool {
 			return true
 		}
 	}
-	return d.rowErrorPolicy() == stream.QuarantineRowErrors
+	for _, f := range d.flows {
+		if f.rowErrorPolicy() == stream.QuarantineRowErrors {
+			return true
+		}
+	}
+	return false
 }
 
-// rowErrorPolicy is the flow's, else the dataset's, else that of the nearest
-// view on the way to the source: a view's author knows best what its rows need.
-func (d *dataset) rowErrorPolicy() stream.RowErrorPolicy {
-	for at := d; at != nil; {
-		if at.flow == nil {
-			break
-		}
-		if at.flow.onRowError != "" {
-			return at.flow.onRowError
-		}
-		if at.onRowError != "" {
-			return at.onRowError
-		}
-		in := at.flow.body.streamInput()
-		if in == nil || in.dataset == nil || !in.dataset.isView() {
-			break
-		}
-		at = in.dataset
-	}
-	return stream.FailOnRowError
-}
+// flowKind says how a flow's rows get into its target.
+type flowKind string
+
+// The kinds of flows, in the words of a plan.
+const (
+	appendFlow   flowKind = "append"        // micro-batches, appended
+	onceFlow     flowKind = "once"          // a batch query, appended one time
+	completeFlow flowKind = "complete"      // a batch query that replaces the rows
+	autoCDCFlow  flowKind = "auto_cdc"      // changes, merged by key
+	handlerFlow  flowKind = "foreach_batch" // micro-batches, given to a function
+	viewFlow     flowKind = "view"          // the query of a view, run by those that read it
+)
 
 // flow is a query and the dataset its rows go to.
 type flow struct {
 	name       string
+	kind       flowKind
 	target     *dataset
 	body       body
 	onRowError stream.RowErrorPolicy
 	place      fault.Where
+}
+
+// where says which flow it is and where it is defined.
+func (f *flow) where() fault.Where {
+	return fault.Where{Dataset: f.target.id, Flow: f.name, File: f.place.File, Line: f.place.Line}
+}
+
+// rowErrorPolicy is the flow's, else the dataset's, else that of the nearest
+// view on the way to the source: a view's author knows best what its rows need.
+func (f *flow) rowErrorPolicy() stream.RowErrorPolicy {
+	for at := f; at != nil; {
+		if at.onRowError != "" {
+			return at.onRowError
+		}
+		if at.target.onRowError != "" {
+			return at.target.onRowError
+		}
+		in := at.body.streamInput()
+		if in == nil || in.dataset == nil || !in.dataset.isView() || len(in.dataset.flows) == 0 {
+			break
+		}
+		at = in.dataset.flows[0]
+	}
+	return stream.FailOnRowError
 }
 
 // body is a query: a SELECT, a function of a module, or neither, which passes

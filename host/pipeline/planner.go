@@ -35,12 +35,14 @@ func (p *Pipeline) Plan(ctx context.Context) (*Plan, error) {
 		pl.schemas[d] = schema
 		out.Datasets = append(out.Datasets, describe(d, schema))
 		if !d.isView() {
-			c := p.chainOf(d, pl.inputSchema, nil)
-			out.Flows = append(out.Flows, FlowPlan{Name: d.flow.name, Target: d.id, Kind: "append", Level: p.graph.level[d], Steps: c.labels})
+			for _, f := range d.flows {
+				c := p.chainOf(f, pl.inputSchema, nil)
+				out.Flows = append(out.Flows, FlowPlan{Name: f.name, Target: d.id, Kind: string(f.kind), Level: p.graph.level[d], Steps: c.labels})
+			}
 		}
 	}
 	for _, d := range p.graph.order {
-		for _, in := range d.flow.body.inputs {
+		for _, in := range d.inputs() {
 			if src := p.sources[in]; src != nil {
 				for _, w := range src.Warnings() {
 					pl.warnings = append(pl.warnings, d.id+": "+w)
@@ -61,8 +63,8 @@ type planner struct {
 
 // plan gives the columns of a dataset.
 func (pl *planner) plan(ctx context.Context, d *dataset) (*arrow.Schema, error) {
-	at := fault.Where{Dataset: d.id, Flow: d.flow.name, File: d.place.File, Line: d.place.Line}
-	out, err := pl.output(ctx, d)
+	at := d.flows[0].where()
+	out, err := pl.output(ctx, d.flows[0])
 	if err != nil {
 		return nil, located(err, "PLAN_FAILED", at)
 	}
@@ -86,14 +88,14 @@ func (pl *planner) plan(ctx context.Context, d *dataset) (*arrow.Schema, error) 
 	return merged, nil
 }
 
-// output gives the data columns of a dataset's query.
-func (pl *planner) output(ctx context.Context, d *dataset) (*arrow.Schema, error) {
-	if d.flow.body.streamInput() == nil {
-		v := viewInput{step: pl.p.step(&d.flow.body, &chain{sides: map[string]*input{}}, pl.inputSchema)}
+// output gives the data columns of a flow's query.
+func (pl *planner) output(ctx context.Context, f *flow) (*arrow.Schema, error) {
+	if f.body.streamInput() == nil {
+		v := viewInput{step: pl.p.step(&f.body, &chain{sides: map[string]*input{}}, pl.inputSchema)}
 		return v.schema(ctx)
 	}
-	c := pl.p.chainOf(d, pl.inputSchema, nil)
-	schema, err := pl.sourceSchema(ctx, d, c.source)
+	c := pl.p.chainOf(f, pl.inputSchema, nil)
+	schema, err := pl.sourceSchema(ctx, f, c.source)
 	if err != nil {
 		return nil, err
 	}
@@ -106,7 +108,7 @@ func (pl *planner) output(ctx context.Context, d *dataset) (*arrow.Schema, error
 }
 
 // sourceSchema gives the columns of a chain's source, hidden ones included.
-func (pl *planner) sourceSchema(ctx context.Context, d *dataset, in *input) (*arrow.Schema, error) {
+func (pl *planner) sourceSchema(ctx context.Context, f *flow, in *input) (*arrow.Schema, error) {
 	if in.files == nil {
 		table, err := pl.inputSchema(ctx, in)
 		if err != nil {
@@ -116,9 +118,9 @@ func (pl *planner) sourceSchema(ctx context.Context, d *dataset, in *input) (*ar
 	}
 	src := pl.p.sources[in]
 	var schema *ingest.Schema
-	if !d.isView() {
+	if !f.target.isView() {
 		var err error
-		if schema, err = pl.p.recordedSchema(ctx, d); err != nil {
+		if schema, err = pl.p.recordedSchema(ctx, f); err != nil {
 			return nil, err
 		}
 	}
@@ -297,8 +299,10 @@ func describe(d *dataset, schema *arrow.Schema) DatasetPlan {
 	for _, r := range d.rules {
 		out.Expectations = append(out.Expectations, Expectation{Name: r.Name, Condition: r.Condition, Action: actionName(r.Action)})
 	}
-	if policy := d.rowErrorPolicy(); policy != stream.FailOnRowError && !d.isView() {
-		out.OnRowError = string(policy)
+	for _, f := range d.flows {
+		if policy := f.rowErrorPolicy(); policy != stream.FailOnRowError && !d.isView() {
+			out.OnRowError = string(policy)
+		}
 	}
 	return out
 }

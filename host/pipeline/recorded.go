@@ -11,21 +11,21 @@ import (
 	"github.com/weir-data/weir/host/storage"
 )
 
-// checkpoint is where a table's flow keeps its logs, schemas where it keeps
-// the versions of its source's schema.
-func (p *Pipeline) checkpoint(d *dataset) storage.Store {
-	return p.folder("checkpoints", d.id, d.flow.name)
+// checkpoint is where a flow keeps its logs, schemas where it keeps the versions
+// of its source's schema.
+func (p *Pipeline) checkpoint(f *flow) storage.Store {
+	return p.folder("checkpoints", f.target.id, f.name)
 }
 
-func (p *Pipeline) schemas(d *dataset) storage.Store {
-	return p.folder("schemas", d.id, d.flow.name)
+func (p *Pipeline) schemas(f *flow) storage.Store {
+	return p.folder("schemas", f.target.id, f.name)
 }
 
 // recordedSchema gives the newest schema version that a run of the flow
 // recorded for its file source, nil when there is none. Versions lie at
 // <generation>/<version>.json.
-func (p *Pipeline) recordedSchema(ctx context.Context, d *dataset) (*ingest.Schema, error) {
-	store := p.schemas(d)
+func (p *Pipeline) recordedSchema(ctx context.Context, f *flow) (*ingest.Schema, error) {
+	store := p.schemas(f)
 	newest, generation, version := "", -1, -1
 	for info, err := range store.List(ctx, "", storage.ListOptions{NamesOnly: true}) {
 		if err != nil {

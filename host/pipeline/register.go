@@ -81,7 +81,7 @@ func registerStatement(g *graph, st *sql.Statement) error {
 		}
 		b.inputs = append(b.inputs, in)
 	}
-	d.flow = &flow{name: st.Name, target: d, body: b, place: d.place}
+	d.flows = []*flow{{kind: defaultKind(d), target: d, body: b, place: d.place}}
 	return addDataset(g, d, st.Name)
 }
 
@@ -115,8 +115,8 @@ func addDataset(g *graph, d *dataset, written string) error {
 	if err := g.add(d, written); err != nil {
 		return err
 	}
-	if d.flow != nil {
-		d.flow.name = defaultFlowName(d)
+	for _, f := range d.flows {
+		f.name = defaultFlowName(d)
 	}
 	at := fault.Where{Dataset: d.id}
 	seen := map[string]bool{}
@@ -137,6 +137,17 @@ func defaultFlowName(d *dataset) string {
 		return d.id
 	}
 	return d.name.Table
+}
+
+// defaultKind is the kind of a dataset's own query.
+func defaultKind(d *dataset) flowKind {
+	switch {
+	case d.isView():
+		return viewFlow
+	case d.kind == materializedView:
+		return completeFlow
+	}
+	return appendFlow
 }
 
 // registerDeclared adds a dataset of a manifest.
@@ -168,7 +179,7 @@ func registerDeclared(g *graph, s *Spec, m *module, decl *abi.Dataset) error {
 		if err != nil {
 			return err
 		}
-		d.flow = &flow{target: d, body: *b, place: place}
+		d.flows = []*flow{{kind: defaultKind(d), target: d, body: *b, place: place}}
 	}
 	return addDataset(g, d, decl.Name)
 }
@@ -210,11 +221,11 @@ func registerFlow(g *graph, s *Spec, m *module, decl *abi.Flow) error {
 	if target.isView() {
 		return fault.New("INVALID_FLOW_QUERY_TYPE", "the flow's target is a view").At(at).At(place).WithHint("Let the flow fill a streaming table")
 	}
-	if target.flow != nil {
-		return fault.New("NOT_SUPPORTED", "several flows into one table (%s and %s)", target.flow.name, name).At(at).At(place).
+	if len(target.flows) > 0 {
+		return fault.New("NOT_SUPPORTED", "several flows into one table (%s and %s)", target.flows[0].name, name).At(at).At(place).
 			WithHint("Let them read into one temporary view with UNION ALL, or fill two tables")
 	}
-	f := &flow{name: defaultFlowName(target), target: target, onRowError: stream.RowErrorPolicy(decl.OnRowError), place: place}
+	f := &flow{name: defaultFlowName(target), kind: appendFlow, target: target, onRowError: stream.RowErrorPolicy(decl.OnRowError), place: place}
 	if decl.Name != "" {
 		f.name = strings.ToLower(decl.Name)
 		if !isFolderName(f.name) || strings.Contains(f.name, ".") {
@@ -233,7 +244,7 @@ func registerFlow(g *graph, s *Spec, m *module, decl *abi.Flow) error {
 	} else {
 		f.body.inputs = []*input{{alias: "source", stream: true, written: decl.Source, place: place}}
 	}
-	target.flow = f
+	target.flows = append(target.flows, f)
 	return nil
 }
 

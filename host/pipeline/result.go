@@ -1,6 +1,10 @@
 package pipeline
 
-import "time"
+import (
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow"
+)
 
 // State is where an update or a flow stands; the words are the event log's.
 type State string
@@ -111,7 +115,8 @@ type FlowResult struct {
 	// Err is the failure itself.
 	Err error `json:"-"`
 
-	flowID string
+	flowID  string
+	columns *arrow.Schema // of the target, once the flow ended
 }
 
 // Result is what became of an update.

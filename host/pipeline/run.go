@@ -72,7 +72,7 @@ func (p *Pipeline) newUpdate(ctx context.Context, chosen *selection, opt RunOpti
 		}
 	}
 	u := &update{
-		p: p, opt: opt, chosen: chosen, slots: stream.NewSlots(p.tasksAtOnce()), lines: map[string]*lineCount{},
+		p: p, opt: opt, chosen: chosen, slots: stream.NewSlots(p.tasksAtOnce()), lines: map[string]*lineCount{}, began: map[*flow]bool{},
 		result: &Result{
 			Pipeline: p.spec.Name, PipelineID: identity.PipelineID, UpdateID: uuid.NewString(),
 			State: Running, Started: p.now(),

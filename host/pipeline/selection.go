@@ -96,7 +96,7 @@ func (s *selection) tables(g *graph) []*dataset {
 // flow makes, is there.
 func (p *Pipeline) checkDependencies(ctx context.Context, s *selection) error {
 	for _, d := range s.tables(p.graph) {
-		for _, up := range p.graph.upstreamTables(d) {
+		for _, up := range d.upstreamTables() {
 			if s.run[up] {
 				continue
 			}

@@ -17,11 +17,11 @@ import (
 // openSources checks the options of every file source; nothing is read.
 func (p *Pipeline) openSources(ctx context.Context) error {
 	for _, d := range p.graph.order {
-		for _, in := range d.flow.body.inputs {
+		for f, in := range d.inputs() {
 			if in.files == nil {
 				continue
 			}
-			at := fault.Where{Dataset: d.id, Flow: d.flow.name, File: in.place.File, Line: in.place.Line}
+			at := fault.Where{Dataset: d.id, Flow: f.name, File: in.place.File, Line: in.place.Line}
 			path, options, err := p.spec.readable(in.files)
 			if err != nil {
 				return located(err, "INVALID_SOURCE", at)

@@ -7,6 +7,8 @@ import (
 	"runtime/debug"
 	"sync"
 
+	"github.com/apache/arrow-go/v18/arrow"
+
 	"github.com/weir-data/weir/host/delta"
 	"github.com/weir-data/weir/host/events"
 	"github.com/weir-data/weir/host/fault"
@@ -25,6 +27,7 @@ type update struct {
 	mu     sync.Mutex // guards what follows and intent while flows run, and the observer
 	result *Result
 	lines  map[string]*lineCount // what functions logged, by dataset
+	began  map[*flow]bool        // flows whose generation of this update exists
 }
 
 // run takes every chosen flow through its source, each as soon as those it
@@ -34,19 +37,24 @@ func (u *update) run(ctx context.Context) *Result {
 	u.started(tables)
 
 	done := map[*dataset]chan struct{}{}
-	at := map[*dataset]*FlowResult{}
-	u.result.Flows = make([]FlowResult, 0, len(u.p.graph.tables))
+	var order []*flow
 	for _, d := range u.p.graph.order {
 		if d.isView() {
 			continue
 		}
-		f := FlowResult{Dataset: d.id, Flow: d.flow.name, State: Excluded, FullRefresh: u.chosen.full[d]}
+		state := Excluded
 		if u.chosen.run[d] {
-			f.State = Queued
+			state = Queued
 			done[d] = make(chan struct{})
 		}
-		u.result.Flows = append(u.result.Flows, f)
-		at[d] = &u.result.Flows[len(u.result.Flows)-1]
+		for _, f := range d.flows {
+			u.result.Flows = append(u.result.Flows, FlowResult{Dataset: d.id, Flow: f.name, State: state, FullRefresh: u.chosen.full[d]})
+			order = append(order, f)
+		}
+	}
+	results := map[*flow]*FlowResult{}
+	for i, f := range order {
+		results[f] = &u.result.Flows[i]
 	}
 
 	slots := make(chan struct{}, u.p.flowsAtOnce())
@@ -54,23 +62,20 @@ func (u *update) run(ctx context.Context) *Result {
 	for _, d := range tables {
 		all.Go(func() {
 			defer close(done[d])
-			var failed *dataset
-			for _, up := range u.p.graph.upstreamTables(d) {
-				if ended := done[up]; ended != nil {
-					<-ended
-				}
-				if s := u.state(at[up]); s == Failed || s == Skipped || s == Canceled {
-					failed = up
-				}
+			var flows sync.WaitGroup
+			for _, f := range d.flows {
+				flows.Go(func() {
+					if failed := u.await(f, done, results); failed != nil {
+						u.skip(results[f], failed)
+						return
+					}
+					slots <- struct{}{}
+					defer func() { <-slots }()
+					u.runFlow(ctx, f, results[f])
+				})
 			}
-			if failed != nil {
-				u.defined(d, nil)
-				u.skip(at[d], failed)
-				return
-			}
-			slots <- struct{}{}
-			defer func() { <-slots }()
-			u.runFlow(ctx, d, at[d])
+			flows.Wait()
+			u.defined(d, u.columns(d, results))
 		})
 	}
 	all.Wait()
@@ -78,10 +83,38 @@ func (u *update) run(ctx context.Context) *Result {
 	return u.result
 }
 
-func (u *update) state(f *FlowResult) State {
+// await waits for the tables that a flow reads and gives one that was not
+// refreshed, if there is one.
+func (u *update) await(f *flow, done map[*dataset]chan struct{}, results map[*flow]*FlowResult) (failed *dataset) {
+	for _, up := range f.upstreamTables() {
+		if ended := done[up]; ended != nil {
+			<-ended
+		}
+		u.mu.Lock()
+		for _, of := range up.flows {
+			if s := results[of].State; s == Failed || s == Skipped || s == Canceled {
+				failed = up
+			}
+		}
+		u.mu.Unlock()
+	}
+	return failed
+}
+
+// columns gives the columns that a table has after its flows ended, nil when it was not made.
+func (u *update) columns(d *dataset, results map[*flow]*FlowResult) *arrow.Schema {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	return f.State
+	var newest *FlowResult
+	for _, f := range d.flows {
+		if r := results[f]; r.columns != nil && (newest == nil || r.Ended.After(newest.Ended)) {
+			newest = r
+		}
+	}
+	if newest == nil {
+		return nil
+	}
+	return newest.columns
 }
 
 // skip leaves out a flow that reads from one that failed.
@@ -120,52 +153,62 @@ func (u *update) tell(p Progress) {
 }
 
 // runFlow runs one flow to the end of its source.
-func (u *update) runFlow(ctx context.Context, d *dataset, f *FlowResult) {
+func (u *update) runFlow(ctx context.Context, fl *flow, f *FlowResult) {
 	if ctx.Err() != nil {
 		u.change(f, Canceled, "canceled before it started", context.Cause(ctx))
 		return
 	}
 	u.change(f, Running, "running", nil)
-	got, err := u.stream(ctx, d, f)
+	got, err := u.execute(ctx, fl, f)
 	u.mu.Lock()
-	f.finish(d, got)
+	f.finish(fl.target, got)
+	f.columns = got.Columns
 	u.mu.Unlock()
 	u.warnOfInput(f)
-	u.defined(d, got.Columns)
 	switch {
 	case err == nil:
 		u.change(f, Completed, "completed", nil)
 	case ctx.Err() != nil:
-		u.change(f, Canceled, "canceled", u.placed(d, err))
+		u.change(f, Canceled, "canceled", placed(fl, err))
 	default:
-		err = u.placed(d, err)
+		err = placed(fl, err)
 		u.change(f, Failed, err.Error(), err)
 	}
 }
 
 // placed says where the flow that failed is defined.
-func (u *update) placed(d *dataset, err error) error {
-	return fault.Place(err, "FLOW_FAILED", fault.Where{Dataset: d.id, Flow: d.flow.name})
+func placed(f *flow, err error) error {
+	return fault.Place(err, "FLOW_FAILED", fault.Where{Dataset: f.target.id, Flow: f.name})
 }
 
-// stream makes the flow ready and runs it. A panic is an error of this flow.
-func (u *update) stream(ctx context.Context, d *dataset, f *FlowResult) (_ stream.Result, err error) {
+// execute runs a flow as its kind asks for. A panic is an error of this flow.
+func (u *update) execute(ctx context.Context, fl *flow, f *FlowResult) (_ stream.Result, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fault.New("INTERNAL_ERROR", "the flow panicked: %v\n%s", p, debug.Stack())
 		}
 	}()
-	c := u.p.chainOf(d, u.p.tableSchema, u.functionLine)
+	switch fl.kind {
+	case appendFlow:
+		return u.stream(ctx, fl, f)
+	}
+	return stream.Result{TargetVersion: -1}, fault.New("NOT_SUPPORTED", "flows of kind %s cannot be run yet", fl.kind)
+}
+
+// stream takes an append flow through what its source has to give.
+func (u *update) stream(ctx context.Context, fl *flow, f *FlowResult) (_ stream.Result, err error) {
+	d := fl.target
+	c := u.p.chainOf(fl, u.p.tableSchema, u.functionLine)
 	none := stream.Result{TargetVersion: -1}
 	flow := &stream.Flow{
-		Dataset: d.id, Name: d.flow.name, Pipeline: u.result.PipelineID, UpdateID: u.result.UpdateID,
-		Steps: c.steps, Rules: d.rules, OnRowError: d.rowErrorPolicy(),
+		Dataset: d.id, Name: fl.name, Pipeline: u.result.PipelineID, UpdateID: u.result.UpdateID,
+		Steps: c.steps, Rules: d.rules, OnRowError: fl.rowErrorPolicy(),
 		Target: stream.Target{
 			Table: u.p.tableOf(d), Name: d.id, Comment: d.comment,
 			PartitionBy: d.partitionBy, ClusterBy: d.clusterBy, Properties: d.properties,
 			Columns: declaredTarget(d.columns),
 		},
-		Checkpoint:  u.p.checkpoint(d),
+		Checkpoint:  u.p.checkpoint(fl),
 		FullRefresh: u.chosen.full[d],
 		MaxRetries:  u.p.spec.settings.maxFlowRetries,
 		Parallel:    u.p.tasksAtOnce(), Slots: u.slots, TaskBytes: u.p.opts.taskBytes,
@@ -176,7 +219,7 @@ func (u *update) stream(ctx context.Context, d *dataset, f *FlowResult) (_ strea
 	}
 	if src := u.p.sources[c.source]; src != nil {
 		flow.Source = stream.NewFileSource(src)
-		flow.Schemas = u.p.schemas(d)
+		flow.Schemas = u.p.schemas(fl)
 		for _, w := range src.Warnings() {
 			u.warn(f, w)
 		}
@@ -198,7 +241,7 @@ func (u *update) stream(ctx context.Context, d *dataset, f *FlowResult) (_ strea
 			flow.Side[id] = u.p.inputTable(in)
 		}
 	}
-	return stream.Run(ctx, flow, stream.ObserverFunc(func(p stream.Progress) { u.observe(ctx, d, f, p) }))
+	return stream.Run(ctx, flow, stream.ObserverFunc(func(p stream.Progress) { u.observe(ctx, fl, f, p) }))
 }
 
 // finish takes over the figures of a flow that ended.
