@@ -40,6 +40,9 @@ type Flow struct {
 	FullRefresh bool
 	// MaxRetries is how often a failing batch is tried again in the same run.
 	MaxRetries int
+	// Pause is how long to wait before a retry, from 0, of a failure that time
+	// may cure; nil does not wait.
+	Pause func(retry int) time.Duration
 
 	// Parallel bounds the tasks of a batch that run at once; 0 means one.
 	Parallel int

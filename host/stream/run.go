@@ -252,6 +252,24 @@ func (r *run) commitNext(ctx context.Context) error {
 		}
 		r.res.Retries++
 		r.tell(Progress{Kind: BatchRetried, Batch: r.ck.planned, Attempt: number, Err: err})
+		if err := r.pause(ctx, number, err); err != nil {
+			return err
+		}
+	}
+}
+
+// pause waits before another try. A schema that has just been recorded is there
+// at once; what else a retry cures needs time.
+func (r *run) pause(ctx context.Context, retry int, cause error) error {
+	var recorded *recordedError
+	if r.flow.Pause == nil || errors.As(cause, &recorded) {
+		return nil
+	}
+	select {
+	case <-time.After(r.flow.Pause(retry)):
+		return nil
+	case <-ctx.Done():
+		return errors.Join(context.Cause(ctx), cause)
 	}
 }
 

@@ -28,6 +28,8 @@ type Source interface {
 	schema(ctx context.Context, versions *schemaVersions, batch int64, off *sourceOffset) (readSchema, error)
 	// split makes the shares of the tasks. It depends on nothing but its arguments.
 	split(ctx context.Context, off *sourceOffset, taskBytes int64) ([]Input, error)
+	// missing tells what the flow has read and the source no longer holds.
+	missing(ctx context.Context, ck *checkpoint) (Loss, error)
 	// read decodes one share. The rows carry host/relation's hidden columns.
 	read(ctx context.Context, in Input, schema readSchema, with means) (sourceReader, error)
 }
