@@ -50,6 +50,9 @@ func register(g *graph, s *Spec, files []sqlFile, modules []*module) error {
 }
 
 func registerStatement(g *graph, st *sql.Statement) error {
+	if err := notYet(st); err != nil {
+		return err
+	}
 	d := &dataset{
 		comment: st.Comment, private: st.Private, columns: st.Columns,
 		partitionBy: st.PartitionBy, clusterBy: st.ClusterBy,

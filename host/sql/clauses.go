@@ -6,48 +6,24 @@ import (
 	"github.com/weir-data/weir/host/fault"
 )
 
-// clauses reads what stands between the column list and AS, in any order.
+// once refuses a clause that has been given before.
+func (p *parser) once(seen map[string]bool, clause string) error {
+	clause = strings.ToUpper(clause)
+	if seen[clause] {
+		return syntaxError(p.here(), "%s is given twice", clause)
+	}
+	seen[clause] = true
+	return nil
+}
+
+// clauses reads what stands between the column list and the query, in any order.
 func (p *parser) clauses(st *Statement) error {
 	seen := map[string]bool{}
-	once := func(clause string) error {
-		if seen[clause] {
-			return syntaxError(p.here(), "%s is given twice", clause)
+	for !p.done() && !p.is("AS") && (st.Kind != StreamingTable || !p.is("FLOW")) {
+		if err := p.once(seen, p.peek(0)); err != nil {
+			return err
 		}
-		seen[clause] = true
-		return nil
-	}
-	for !p.done() && !p.is("AS") {
-		at := p.here()
-		var err error
-		switch {
-		case p.accept("COMMENT"):
-			if err = once("COMMENT"); err == nil {
-				st.Comment, err = p.stringValue("the comment")
-			}
-		case p.accept("PARTITIONED", "BY"):
-			if err = once("PARTITIONED BY"); err == nil {
-				st.PartitionBy, err = p.columnNames()
-			}
-		case p.accept("CLUSTER", "BY"):
-			if err = once("CLUSTER BY"); err == nil {
-				err = p.clusterBy(st)
-			}
-		case p.accept("TBLPROPERTIES"):
-			if err = once("TBLPROPERTIES"); err == nil {
-				st.Properties, err = p.properties()
-			}
-		case p.accept("USING", "DELTA"):
-			err = once("USING")
-		case p.is("FLOW"):
-			err = p.notSupported(at, "FLOW "+strings.ToUpper(p.peek(1)), "Give the table a query with AS SELECT")
-		case p.is("USING"):
-			err = p.notSupported(at, "USING "+strings.ToUpper(p.peek(1)), "Streaming tables are Delta tables")
-		case p.is("WITH", "ROW", "FILTER"), p.is("SCHEDULE"), p.is("TRIGGER"), p.is("REFRESH"), p.is("LOCATION"), p.is("DEFAULT", "COLLATION"), p.is("OPTIONS"):
-			err = p.notSupported(at, strings.ToUpper(p.peek(0))+" on a streaming table", "Leave the clause out")
-		default:
-			err = p.unexpected("AS SELECT, or one of COMMENT, PARTITIONED BY, CLUSTER BY, TBLPROPERTIES,")
-		}
-		if err != nil {
+		if err := p.tableClause(st); err != nil {
 			return err
 		}
 	}
@@ -58,22 +34,87 @@ func (p *parser) clauses(st *Statement) error {
 	return nil
 }
 
+func (p *parser) tableClause(st *Statement) error {
+	at := p.here()
+	var err error
+	switch {
+	case p.accept("COMMENT"):
+		st.Comment, err = p.stringValue("the comment")
+	case p.accept("PARTITIONED", "BY"):
+		st.PartitionBy, err = p.columnNames()
+	case p.accept("CLUSTER", "BY"):
+		err = p.clusterBy(st)
+	case p.accept("TBLPROPERTIES"):
+		st.Properties, err = p.properties()
+	case p.accept("USING", "DELTA"):
+	case p.is("DEFAULT", "COLLATION"):
+		err = p.collation()
+	case p.is("REFRESH", "POLICY"):
+		err = p.refreshPolicy(st)
+	case p.is("USING"):
+		err = fault.New("NOT_SUPPORTED", "USING %s: the tables of a pipeline are Delta tables", strings.ToUpper(p.peek(1))).
+			WithHint("Write USING DELTA, or leave it out").At(at)
+	case p.is("SCHEDULE"), p.is("REFRESH"), p.is("TRIGGER"):
+		err = p.notSupported(at, strings.ToUpper(p.peek(0)+" "+p.peek(1)), "Leave it out and let a scheduler, such as cron, call weir run")
+	case p.is("WITH", "ROW", "FILTER"), p.is("ROW", "FILTER"):
+		err = p.notSupported(at, "ROW FILTER", "Leave it out and put the condition into the views that others read")
+	case p.is("LOCATION"):
+		err = fault.New("NOT_SUPPORTED", "LOCATION: a table lies where its name says, below the pipeline's storage").
+			WithHint("Leave it out; the spec's storage says where").At(at)
+	case p.is("OPTIONS"):
+		err = fault.New("NOT_SUPPORTED", "OPTIONS: a table of a pipeline has TBLPROPERTIES").WithHint("Write TBLPROPERTIES ('key' = 'value')").At(at)
+	case p.is("FLOW"):
+		err = syntaxError(at, "a materialized view has a query and no flows").WithHint("Write AS SELECT …, or make a streaming table")
+	default:
+		err = p.unexpected("AS SELECT, or one of COMMENT, PARTITIONED BY, CLUSTER BY, TBLPROPERTIES,")
+	}
+	return err
+}
+
+// collation takes the one collation there is: bytes are compared.
+func (p *parser) collation() error {
+	at := p.here()
+	p.pos += 2
+	name, err := p.identifier("the name of a collation")
+	if err != nil {
+		return err
+	}
+	if !strings.EqualFold(name, "UTF8_BINARY") {
+		return p.notSupported(at, "DEFAULT COLLATION "+name, "Leave it out, which means UTF8_BINARY, and compare lower(…) where case is to be ignored")
+	}
+	return nil
+}
+
+func (p *parser) refreshPolicy(st *Statement) error {
+	at := p.here()
+	p.pos += 2
+	if st.Kind != MaterializedView {
+		return syntaxError(at, "REFRESH POLICY goes with a materialized view only").WithHint("Leave it out: a streaming table reads what is new")
+	}
+	switch {
+	case p.accept("AUTO"):
+		st.RefreshPolicy = "AUTO"
+	case p.accept("FULL"):
+		st.RefreshPolicy = "FULL"
+	case p.accept("INCREMENTAL", "STRICT"):
+		return p.notSupported(at, "REFRESH POLICY INCREMENTAL STRICT", "Write AUTO: a view is computed anew when its sources have changed")
+	case p.accept("INCREMENTAL"):
+		st.RefreshPolicy = "INCREMENTAL"
+	default:
+		return p.unexpected("AUTO, INCREMENTAL or FULL")
+	}
+	return nil
+}
+
 func (p *parser) columnNames() ([]string, error) {
 	if err := p.expect("("); err != nil {
 		return nil, err
 	}
 	var names []string
 	for {
-		name, err := p.identifier("a column name")
+		name, err := p.columnPath()
 		if err != nil {
 			return nil, err
-		}
-		for p.accept(".") {
-			field, err := p.identifier("a field name")
-			if err != nil {
-				return nil, err
-			}
-			name += "." + field
 		}
 		names = append(names, name)
 		if p.accept(")") {
@@ -85,11 +126,22 @@ func (p *parser) columnNames() ([]string, error) {
 	}
 }
 
+// columnPath reads a column or a field inside one.
+func (p *parser) columnPath() (string, error) {
+	name, err := p.identifier("a column name")
+	for err == nil && p.accept(".") {
+		var field string
+		field, err = p.identifier("a field name")
+		name += "." + field
+	}
+	return name, err
+}
+
 func (p *parser) clusterBy(st *Statement) error {
 	if p.accept("NONE") {
 		return nil
 	}
-	if p.accept("AUTO") {
+	if p.accept("AUTO") || p.accept("(", "AUTO", ")") {
 		st.ClusterBy = []string{"AUTO"}
 		return nil
 	}

@@ -14,20 +14,17 @@ func (p *parser) columnList(st *Statement) error {
 		at := p.here()
 		switch {
 		case p.is("CONSTRAINT"):
-			c, err := p.constraint()
-			if err != nil {
+			if err := p.constraint(st, rules); err != nil {
 				return err
 			}
-			if rules[strings.ToLower(c.Name)] {
-				return fault.New("DUPLICATE_EXPECTATION", "expectation %s is declared twice", c.Name).
-					WithHint("Names of expectations are unique within a dataset").At(at)
+		case p.is("PRIMARY", "KEY"), p.is("FOREIGN", "KEY"):
+			if err := p.keyConstraint(st, "", ""); err != nil {
+				return err
 			}
-			rules[strings.ToLower(c.Name)] = true
-			st.Constraints = append(st.Constraints, *c)
-		case p.is("PRIMARY", "KEY"), p.is("FOREIGN", "KEY"), p.is("CHECK", "("):
-			return p.notSupported(at, strings.ToUpper(p.peek(0)+" "+strings.Trim(p.peek(1), "("))+" in a column list", "Leave it out, or use CONSTRAINT … EXPECT")
+		case p.is("CHECK", "("), p.is("UNIQUE", "("), p.is("LIKE"):
+			return p.noConstraint(at, "")
 		default:
-			c, err := p.column()
+			c, err := p.column(st, rules)
 			if err != nil {
 				return err
 			}
@@ -38,7 +35,7 @@ func (p *parser) columnList(st *Statement) error {
 			st.Columns = append(st.Columns, *c)
 		}
 		if p.accept(")") {
-			return nil
+			return p.checkKeys(st)
 		}
 		if !p.accept(",") {
 			return p.unexpected(", or )")
@@ -46,7 +43,7 @@ func (p *parser) columnList(st *Statement) error {
 	}
 }
 
-func (p *parser) column() (*Column, error) {
+func (p *parser) column(st *Statement, rules map[string]bool) (*Column, error) {
 	at := p.here()
 	name, err := p.identifier("a column name")
 	if err != nil {
@@ -59,26 +56,94 @@ func (p *parser) column() (*Column, error) {
 			return nil, fault.Wrap(err, "UNSUPPORTED_DATATYPE", "column %s has no type that is known", name).At(p.origin.where(p.toks[start].start))
 		}
 	}
+	seen := map[string]bool{}
 	for {
+		if property := p.columnProperty(); property == "" {
+			return c, nil
+		} else if err := p.once(seen, property); err != nil {
+			return nil, err
+		}
+		place := p.here()
 		switch {
 		case p.accept("NOT", "NULL"):
 			c.NotNull = true
 		case p.accept("COMMENT"):
-			if c.Comment, err = p.stringValue("the comment"); err != nil {
-				return nil, err
-			}
-		case p.is("GENERATED"), p.is("MASK"), p.is("DEFAULT"), p.is("PRIMARY"), p.is("REFERENCES"), p.is("CONSTRAINT"), p.is("COLLATE"):
-			return nil, p.notSupported(p.here(), strings.ToUpper(p.peek(0))+" on a column", "Leave it out")
+			c.Comment, err = p.stringValue("the comment")
+		case p.is("GENERATED"):
+			err = p.generated(c)
+		case p.is("DEFAULT"):
+			err = fault.New("NOT_SUPPORTED", "DEFAULT: the query gives every column of a pipeline's table").
+				WithHint("Write coalesce(…, …) AS %s in the query", name).At(place)
+		case p.is("MASK"):
+			err = p.notSupported(place, "MASK on column "+name, "Leave it out and leave the column out of the views that others read")
+		case p.is("COLLATE"):
+			err = p.notSupported(place, "COLLATE on column "+name, "Leave it out, and compare lower(…) where case is to be ignored")
 		default:
-			return c, nil
+			err = p.columnKey(st, rules, name)
+		}
+		if err != nil {
+			return nil, err
 		}
 	}
 }
 
+// columnProperty names what is next said of a column, or gives "".
+func (p *parser) columnProperty() string {
+	if p.is("NOT", "NULL") {
+		return "NOT NULL"
+	}
+	if p.is("REFERENCES") || p.is("FOREIGN", "KEY") {
+		return "FOREIGN KEY"
+	}
+	for _, w := range []string{"COMMENT", "GENERATED", "DEFAULT", "MASK", "COLLATE", "PRIMARY", "CONSTRAINT"} {
+		if p.is(w) {
+			return w
+		}
+	}
+	return ""
+}
+
+// columnKey reads a key that stands on its column.
+func (p *parser) columnKey(st *Statement, rules map[string]bool, column string) error {
+	name := ""
+	if at := p.here(); p.accept("CONSTRAINT") {
+		var err error
+		if name, err = p.constraintName(st, rules, at); err != nil {
+			return err
+		}
+		if !p.is("PRIMARY") && !p.is("FOREIGN") && !p.is("REFERENCES") {
+			return p.noConstraint(at, name)
+		}
+	}
+	return p.keyConstraint(st, name, column)
+}
+
+// generated reads GENERATED ALWAYS AS (expression).
+func (p *parser) generated(c *Column) error {
+	at := p.here()
+	p.pos++
+	if p.is("BY", "DEFAULT") || p.is("ALWAYS", "AS", "IDENTITY") {
+		return fault.New("NOT_SUPPORTED", "an identity column").
+			WithHint("Make a key out of the row's own columns, such as sha2(concat_ws('|', …), 256)").At(at)
+	}
+	if err := p.expect("ALWAYS", "AS"); err != nil {
+		return err
+	}
+	inside, err := p.parentheses()
+	if err != nil {
+		return err
+	}
+	if c.Type == nil {
+		return syntaxError(at, "the generated column %s has no type", c.Name).WithHint("Write %s TYPE GENERATED ALWAYS AS (…)", c.Name)
+	}
+	e, err := p.expressionText(inside, "an expression")
+	c.Generated = e.Text
+	return err
+}
+
 // skipType moves past a type such as MAP<STRING, DECIMAL(18,2)>.
 func (p *parser) skipType() bool {
-	if p.done() || p.toks[p.pos].kind != word || p.is("NOT") || p.is("COMMENT") ||
-		p.is("GENERATED") || p.is("MASK") || p.is("DEFAULT") || p.is("PRIMARY") {
+	if p.done() || p.toks[p.pos].kind != word || p.columnProperty() != "" {
 		return false
 	}
 	p.pos++
@@ -102,26 +167,28 @@ func (p *parser) skipType() bool {
 	return true
 }
 
-func (p *parser) constraint() (*Constraint, error) {
-	c := &Constraint{Line: int(p.here().Line), OnViolation: "warn"}
-	p.accept("CONSTRAINT")
-	var err error
-	if c.Name, err = p.identifier("the name of the constraint"); err != nil {
-		return nil, err
+// constraint reads CONSTRAINT name EXPECT (…) … or a key with a name.
+func (p *parser) constraint(st *Statement, rules map[string]bool) error {
+	at := p.here()
+	p.pos++
+	name, err := p.constraintName(st, rules, at)
+	switch {
+	case err != nil:
+		return err
+	case p.is("PRIMARY"), p.is("FOREIGN"):
+		return p.keyConstraint(st, name, "")
+	case !p.is("EXPECT"):
+		return p.noConstraint(at, name)
 	}
-	if p.is("PRIMARY") || p.is("FOREIGN") || p.is("CHECK") || p.is("UNIQUE") {
-		return nil, p.notSupported(p.here(), strings.ToUpper(p.peek(0))+" constraint "+c.Name, "Leave it out, or use CONSTRAINT … EXPECT")
-	}
-	if err := p.expect("EXPECT"); err != nil {
-		return nil, err
-	}
+	p.pos++
+	c := Constraint{Name: name, Line: int(at.Line), OnViolation: "warn"}
 	start := p.here()
 	inside, err := p.parentheses()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if inside.start == inside.end {
-		return nil, syntaxError(start, "expectation %s has no condition", c.Name)
+		return syntaxError(start, "expectation %s has no condition", c.Name)
 	}
 	c.Condition, c.origin = p.text(inside), p.origin.within(inside.start)
 	if p.accept("ON", "VIOLATION") {
@@ -133,40 +200,42 @@ func (p *parser) constraint() (*Constraint, error) {
 		case p.accept("QUARANTINE"):
 			c.OnViolation = "quarantine"
 		default:
-			return nil, p.unexpected("DROP ROW, FAIL UPDATE or QUARANTINE")
+			return p.unexpected("DROP ROW, FAIL UPDATE or QUARANTINE")
 		}
 	}
 	if p.accept("NULL", "PASS") {
 		c.NullPass = true
 	} else if p.is("NULL") {
 		if err := p.expect("NULL", "VIOLATE"); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return c, nil
+	st.Constraints = append(st.Constraints, c)
+	return nil
 }
 
-// parentheses moves past ( … ) and gives what is inside.
-func (p *parser) parentheses() (token, error) {
-	if err := p.expect("("); err != nil {
-		return token{}, err
+// constraintName reads a name that no other constraint of the dataset has.
+func (p *parser) constraintName(st *Statement, rules map[string]bool, at fault.Where) (string, error) {
+	name, err := p.identifier("the name of the constraint")
+	if err != nil {
+		return "", err
 	}
-	first, depth := p.pos, 1
-	for !p.done() {
-		switch p.peek(0) {
-		case "(":
-			depth++
-		case ")":
-			depth--
-		}
-		p.pos++
-		if depth == 0 {
-			last := p.pos - 2
-			if last < first {
-				return token{}, nil
-			}
-			return token{start: p.toks[first].start, end: p.toks[last].end}, nil
-		}
+	if rules[strings.ToLower(name)] {
+		return "", fault.New("DUPLICATE_EXPECTATION", "constraint %s is declared twice", name).
+			WithHint("Names of constraints are unique within a dataset").At(at)
 	}
-	return token{}, p.unexpected(")")
+	rules[strings.ToLower(name)] = true
+	return name, nil
+}
+
+// noConstraint refuses what other databases put into a column list.
+func (p *parser) noConstraint(at fault.Where, name string) error {
+	if p.is("CHECK") || p.is("UNIQUE") || p.is("LIKE") {
+		what := strings.ToUpper(p.peek(0))
+		if name != "" {
+			what += " constraint " + name
+		}
+		return p.notSupported(at, what, "Write CONSTRAINT … EXPECT (condition) ON VIOLATION FAIL UPDATE")
+	}
+	return p.unexpected("EXPECT, PRIMARY KEY or FOREIGN KEY")
 }

@@ -169,7 +169,6 @@ type Column struct {
 	NotNull   bool
 	Comment   string
 	Generated string // GENERATED ALWAYS AS (…)
-	Default   string
 	Line      int
 }
 
