@@ -22,10 +22,13 @@ const (
 )
 
 // functions reads functions.txt.
-var functions = sync.OnceValue(func() map[string]functionKind {
+var functions = sync.OnceValue(func() map[string]functionKind { return readFunctions(functionList) })
+
+// readFunctions reads names under [kind]s.
+func readFunctions(list string) map[string]functionKind {
 	out := map[string]functionKind{}
 	kind := refusedFunction
-	for line := range strings.Lines(functionList) {
+	for line := range strings.Lines(list) {
 		line = strings.TrimSpace(line)
 		switch {
 		case line == "" || line[0] == '#':
@@ -38,7 +41,7 @@ var functions = sync.OnceValue(func() map[string]functionKind {
 		}
 	}
 	return out
-})
+}
 
 // tableFunctions are those that make rows out of their arguments alone.
 var tableFunctions = map[string]bool{
