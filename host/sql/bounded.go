@@ -63,6 +63,9 @@ const smallCount = 1024
 
 // hold bounds what a rewritten query can make of its inputs.
 func (r *rewriter) hold(query node) error {
+	if err := r.noSession(query); err != nil {
+		return err
+	}
 	if err := r.bound(query, nil); err != nil {
 		return err
 	}
@@ -294,6 +297,50 @@ func (r *rewriter) boundPath(n node, name string, path any) error {
 	if text, ok := constantText(m); ok && strings.Contains(text, "..") {
 		return r.tooLarge(n, "the path of %s goes down with .., which gives nested values over and over", name).
 			WithHint("Name the fields on the way")
+	}
+	return nil
+}
+
+// sessionWords are names that DuckDB takes for functions of the session where there
+// is no such column.
+var sessionWords = map[string]bool{
+	"current_catalog": true, "current_database": true, "current_schema": true, "current_role": true, "current_user": true, "session_user": true, "user": true,
+}
+
+// noSession refuses a word that no column can be meant by.
+func (r *rewriter) noSession(query node) error {
+	var words []node
+	named := map[string]bool{}
+	var walk func(v any)
+	walk = func(v any) {
+		switch v := v.(type) {
+		case []any:
+			for _, e := range v {
+				walk(e)
+			}
+		case map[string]any:
+			n := node(v)
+			for _, name := range append(append(n.strings("column_name_alias"), n.strings("aliases")...), n.str("alias")) {
+				named[strings.ToLower(name)] = true
+			}
+			if names := n.strings("column_names"); n.str("class") == "COLUMN_REF" && len(names) == 1 && sessionWords[strings.ToLower(names[0])] {
+				words = append(words, n)
+			}
+			if n.str("class") == "LAMBDA" {
+				for _, p := range newLambda(n, nil).params {
+					named[strings.ToLower(p)] = true
+				}
+			}
+			for _, e := range v {
+				walk(e)
+			}
+		}
+	}
+	walk(map[string]any(query))
+	for _, n := range words {
+		if word := strings.ToLower(n.strings("column_names")[0]); !named[word] && !r.columns[word] {
+			return r.refuse(n, "there is no column %s, and the function of that name is not allowed", word)
+		}
 	}
 	return nil
 }

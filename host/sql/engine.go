@@ -101,12 +101,19 @@ func (e *Engine) Describe(ctx context.Context, q Query, inputs map[string]*arrow
 // until the result is released. Rows of a streaming query come in the order of
 // their __weir_row. When ctx ends the query stops with its error.
 func (e *Engine) Run(ctx context.Context, q Query, inputs map[string]array.RecordReader) (array.RecordReader, error) {
+	if q.Guest != nil {
+		return e.runGuest(ctx, q, inputs)
+	}
 	if q.Clock.IsZero() {
 		if q.Stream != "" {
 			return nil, fault.New("INTERNAL_ERROR", "a streaming query runs without the batch timestamp")
 		}
 		q.Clock = time.Now()
 	}
+	return e.runPlan(ctx, q, inputs)
+}
+
+func (e *Engine) runPlan(ctx context.Context, q Query, inputs map[string]array.RecordReader) (array.RecordReader, error) {
 	schemas := make(map[string]*arrow.Schema, len(inputs))
 	for name, in := range inputs {
 		schemas[name] = in.Schema()
@@ -124,11 +131,13 @@ func (e *Engine) plan(ctx context.Context, q Query, schemas map[string]*arrow.Sc
 		return nil, err
 	}
 	key := planKey(q, schemas)
-	e.mu.Lock()
-	p := e.plans[key]
-	e.mu.Unlock()
-	if p != nil {
-		return p, nil
+	if q.Guest == nil {
+		e.mu.Lock()
+		p := e.plans[key]
+		e.mu.Unlock()
+		if p != nil {
+			return p, nil
+		}
 	}
 	c, err := e.db.connect()
 	if err != nil {
@@ -136,12 +145,15 @@ func (e *Engine) plan(ctx context.Context, q Query, schemas map[string]*arrow.Sc
 	}
 	defer c.release()
 	defer c.watch(ctx)()
-	p, err = (&planner{ctx: ctx, conn: c, q: q}).make(schemas)
+	p, err := (&planner{ctx: ctx, conn: c, q: q}).make(schemas)
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
 		return nil, err
+	}
+	if q.Guest != nil {
+		return p, nil // its parameters are part of it
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -155,7 +167,7 @@ func (e *Engine) plan(ctx context.Context, q Query, schemas map[string]*arrow.Sc
 // planKey tells plans apart; the clock is not part of a plan.
 func planKey(q Query, schemas map[string]*arrow.Schema) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%q %q %q %d %q %v\n", q.Text, q.Stream, q.File, q.Line, q.Expectations, q.NullPass)
+	fmt.Fprintf(&b, "%q %q %q %d %q %v %v\n", q.Text, q.Stream, q.File, q.Line, q.Expectations, q.NullPass, q.GuestRules)
 	for _, name := range slices.Sorted(maps.Keys(schemas)) {
 		fmt.Fprintf(&b, "%q %s\n", name, schemas[name])
 	}

@@ -82,8 +82,6 @@ type guestChecker struct {
 	params []Param
 	used   []bool
 	parts  int
-	// condition: no relation, no aggregate, which the rewriter says better.
-	condition bool
 }
 
 // checkGuestText bounds a text before it is parsed: DuckDB's parser takes long for
@@ -150,7 +148,12 @@ func (c *guestChecker) node(n node, depth int) error {
 	}
 	for key, e := range n {
 		switch key {
-		case "query_location", "cast_type", "type":
+		case "query_location", "type":
+			continue
+		case "cast_type":
+			if err := c.castType(n, e); err != nil {
+				return err
+			}
 			continue
 		}
 		if err := c.walk(e, depth); err != nil {
@@ -203,6 +206,17 @@ func (c *guestChecker) kind(n node) error {
 	return nil
 }
 
+// castType refuses a type that is written with an expression.
+func (c *guestChecker) castType(n node, t any) error {
+	var err error
+	visit(t, func(part node) {
+		if class := part.str("class"); class != "" && class != "CONSTANT" && class != "TYPE" {
+			err = c.refuse(n, "a type made by an expression")
+		}
+	})
+	return err
+}
+
 func (c *guestChecker) refuse(n node, what string) error {
 	return fault.New("NOT_ALLOWED_FOR_GUESTS", "%s is not allowed in SQL that comes with a module", what).
 		WithHint("Let the pipeline's own SQL do it, and read what it gives").At(c.r.at(n))
@@ -243,8 +257,9 @@ func (c *guestChecker) pattern(n node, name string, pattern node) error {
 	}
 	text, constant := constantText(pattern)
 	if !constant {
-		if pattern.str("class") == "PARAMETER" {
-			return nil // its value is looked at where it is put in
+		var number int
+		if _, err := fmt.Sscanf(pattern.str("identifier"), "%d", &number); err == nil && number > 0 && number <= len(c.params) {
+			return checkPattern(name, c.params[number-1].Value, c.r.at(n))
 		}
 		return c.refuse(n, "a pattern of "+name+" that is no constant text")
 	}

@@ -88,6 +88,9 @@ func (p Param) tree() (node, error) {
 	if p.Value == nullOf {
 		return fill("CAST(NULL AS " + name + ")")
 	}
+	if name == "VARCHAR" {
+		return textConstant(p.Value), nil
+	}
 	if name == "BLOB" {
 		bytes, err := base64.StdEncoding.DecodeString(p.Value)
 		if err != nil {

@@ -22,6 +22,7 @@ type plan struct {
 	text   string // with placeName(k) for input k and clockText for the clock
 	schema *arrow.Schema
 	where  fault.Where // the query's place, for errors while it runs
+	guest  bool
 }
 
 // plannedInput is an input that the text reads.
@@ -58,11 +59,21 @@ func (p *planner) make(schemas map[string]*arrow.Schema) (*plan, error) {
 	if err != nil {
 		return nil, err
 	}
+	if p.q.Guest != nil {
+		if err := checkGuestText(p.q.Text, r.origin.where(0)); err != nil {
+			return nil, err
+		}
+	}
 	tree, o, err := parseSelect(p.q.Text, r.origin)
 	if err != nil {
 		return nil, err
 	}
 	r.origin = o
+	if p.q.Guest != nil {
+		if err := p.q.checkGuest(tree, r); err != nil {
+			return nil, err
+		}
+	}
 	if err := r.statement(tree); err != nil {
 		return nil, err
 	}
@@ -82,7 +93,7 @@ func (p *planner) make(schemas map[string]*arrow.Schema) (*plan, error) {
 		return nil, r.bindFault(err.Error())
 	}
 	defer bound.close()
-	masks, err := p.masks(r, text, schemas)
+	masks, err := p.masks(r, text, bound.names, schemas)
 	if err != nil {
 		return nil, err
 	}
@@ -186,7 +197,7 @@ func withClock(text string, clock time.Time) string {
 }
 
 // masks gives, per expectation, the expression of its bit.
-func (p *planner) masks(r *rewriter, text string, schemas map[string]*arrow.Schema) ([]string, error) {
+func (p *planner) masks(r *rewriter, text string, columns []string, schemas map[string]*arrow.Schema) ([]string, error) {
 	if len(p.q.Expectations) == 0 {
 		return nil, nil
 	}
@@ -194,7 +205,7 @@ func (p *planner) masks(r *rewriter, text string, schemas map[string]*arrow.Sche
 	trees := make([]node, len(p.q.Expectations))
 	for i := range p.q.Expectations {
 		var err error
-		if trees[i], rules[i], err = p.condition(i); err != nil {
+		if trees[i], rules[i], err = p.condition(i, columns); err != nil {
 			return nil, p.inRule(i, err)
 		}
 	}
@@ -248,12 +259,17 @@ func (p *planner) inRule(i int, err error) error {
 	return err
 }
 
-// condition parses and rewrites one condition.
-func (p *planner) condition(i int) (node, *rewriter, error) {
+// condition parses and rewrites one condition over these columns.
+func (p *planner) condition(i int, columns []string) (node, *rewriter, error) {
 	text := p.q.Expectations[i]
 	o := newOrigin(p.q.File, text, p.q.Line)
 	if i < len(p.q.conditions) {
 		o = p.q.conditions[i]
+	}
+	if p.q.GuestRules {
+		if err := checkGuestText(text, o.where(0)); err != nil {
+			return nil, nil, err
+		}
 	}
 	// The line break ends a comment that the condition may end with.
 	e := newEdit(text)
@@ -264,12 +280,20 @@ func (p *planner) condition(i int) (node, *rewriter, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	r := &rewriter{origin: o, places: map[string]int{}}
+	r := &rewriter{origin: o, places: map[string]int{}, columns: map[string]bool{}}
+	for _, c := range columns {
+		r.columns[strings.ToLower(c)] = true
+	}
 	top := tree.child("node")
 	items := top.nodes("select_list")
 	if top.str("type") != "SELECT_NODE" || len(items) != 1 || top.child("from_table").str("type") != "EMPTY" ||
 		top.child("where_clause") != nil || len(top.list("modifiers")) > 0 || containsStar(items[0]) {
 		return nil, nil, syntaxError(o.where(0), "the condition is more than one expression")
+	}
+	if p.q.GuestRules {
+		if err := checkGuestCondition(items[0], r); err != nil {
+			return nil, nil, err
+		}
 	}
 	if err := r.expr(items[0], place{condition: true}); err != nil {
 		return nil, nil, err
@@ -282,7 +306,7 @@ func (p *planner) condition(i int) (node, *rewriter, error) {
 
 // compose makes the text that runs and the schema of its result.
 func (p *planner) compose(r *rewriter, text string, bound *prepared, masks []string) (*plan, error) {
-	out := &plan{where: r.origin.where(0)}
+	out := &plan{where: r.origin.where(0), guest: p.q.Guest != nil}
 	for _, in := range r.inputs {
 		if in.uses > 0 {
 			out.inputs = append(out.inputs, plannedInput{in.key, placeName(in.index)})

@@ -33,6 +33,11 @@ type Query struct {
 	ExpectationNames []string
 	// NullPass says per condition whether NULL passes; nil means it violates.
 	NullPass []bool
+	// GuestRules says that the conditions are not the operator's: they may call
+	// what a guest may.
+	GuestRules bool
+	// Guest bounds a Text that is not the operator's; nil is one that is.
+	Guest *Guest
 
 	origin     *origin   // of Text, when it comes from a statement
 	conditions []*origin // of Expectations, likewise

@@ -143,6 +143,10 @@ func (r *result) Next() bool {
 	return r.current != nil
 }
 
+// guestBatch is about how large a batch of a guest's query becomes, so that its
+// bounds are looked at in between.
+const guestBatch = 16 << 20
+
 // gather takes chunks of 2,048 rows until they make a batch.
 func (r *result) gather() (arrow.RecordBatch, error) {
 	var parts []arrow.RecordBatch
@@ -151,7 +155,7 @@ func (r *result) gather() (arrow.RecordBatch, error) {
 			p.Release()
 		}
 	}()
-	for rows := 0; rows < r.engine.batchRows; {
+	for rows, bytes := 0, uint64(0); rows < r.engine.batchRows && (bytes < guestBatch || !r.plan.guest); {
 		chunk := mapping.FetchChunk(r.res)
 		if chunk.Ptr == nil {
 			// The end and a failure look alike; only the result tells.
@@ -175,6 +179,9 @@ func (r *result) gather() (arrow.RecordBatch, error) {
 		}
 		parts = append(parts, rec)
 		rows += int(rec.NumRows())
+		for _, c := range rec.Columns() {
+			bytes += c.Data().SizeInBytes()
+		}
 	}
 	if len(parts) == 0 {
 		return nil, r.ctx.Err()
