@@ -311,6 +311,7 @@ func (m *dmlModel) compare(what string, committed bool) {
 	if got := m.fixture.rows(); !slices.Equal(got, want) {
 		m.t.Fatalf("%s: after %s at version %d: %d rows, want %d:\n%s", m.setting, what, m.version, len(got), len(want), firstDifference(got, want))
 	}
+	compareNulls(m.t, m.setting+" after "+what, m.snapshot())
 	if committed {
 		m.compareFeed(what)
 	}
