@@ -57,7 +57,7 @@ func TestNullsAreKnownWithoutReadingWhereThereAreStatistics(t *testing.T) {
 	f := newFixture(t)
 	v := f.commit(Commit{Schema: dmlSchema, PartitionBy: []string{"part"}})
 	s := f.snapshot()
-	files := f.write(WriteOptions{Snapshot: s}, `[{"key":1,"part":"a","n":null},{"key":null,"part":"a","n":2},{"key":3,"part":null,"n":null}]`)
+	files := f.write(WriteOptions{Snapshot: s, Name: "x"}, `[{"key":1,"part":"a","n":null},{"key":null,"part":"a","n":2},{"key":3,"part":null,"n":null}]`)
 	f.commit(Commit{Read: s, Operation: "WRITE", Add: files})
 	s = f.snapshot()
 	if s.Version() == v {
