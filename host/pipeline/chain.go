@@ -25,7 +25,13 @@ type chain struct {
 	steps  []stream.Step
 	labels []string          // what each step is, for people
 	sides  map[string]*input // by id
+	files  map[string]*fileInput
+	views  []*viewInput
 	log    functionLog
+}
+
+func newChain(log functionLog) *chain {
+	return &chain{sides: map[string]*input{}, files: map[string]*fileInput{}, log: log}
 }
 
 // functionLog takes a line that a function logs; it may be called by several
@@ -35,8 +41,8 @@ type functionLog func(t *stream.Task, function string, level abi.LogLevel, messa
 // chainOf makes the chain of a flow. schemas is asked only when a step's schema
 // is, log only while rows run through it.
 func (p *Pipeline) chainOf(f *flow, schemas schemaOf, log functionLog) *chain {
-	c := &chain{sides: map[string]*input{}, log: log}
-	d, b := f.target, &f.body
+	c := newChain(log)
+	b := &f.body
 	for {
 		if s := p.step(b, c, schemas); s != nil {
 			c.steps = append(c.steps, s)
@@ -50,12 +56,17 @@ func (p *Pipeline) chainOf(f *flow, schemas schemaOf, log functionLog) *chain {
 	}
 	slices.Reverse(c.steps)
 	slices.Reverse(c.labels)
+	c.end(p, f.target)
+	return c
+}
+
+// end adds what the target asks of the rows.
+func (c *chain) end(p *Pipeline, d *dataset) {
 	c.addRules(p, d.rules)
 	if len(d.columns) > 0 {
 		c.steps = append(c.steps, &declareStep{dataset: d})
 		c.labels = append(c.labels, "declared columns")
 	}
-	return c
 }
 
 // addRules lets the last step mark the rows that violate a rule. A SELECT does
@@ -69,7 +80,10 @@ func (c *chain) addRules(p *Pipeline, rules []expect.Rule) {
 		last, _ = c.steps[len(c.steps)-1].(*sqlStep)
 	}
 	if last == nil {
-		last = &sqlStep{engine: p.engine, query: sql.Query{Text: "SELECT * FROM source", Stream: "source"}}
+		last = &sqlStep{engine: p.engine, query: sql.Query{Text: "SELECT * FROM source"}, from: "source"}
+		if c.source != nil {
+			last.query.Stream = "source"
+		}
 		c.steps = append(c.steps, last)
 		c.labels = append(c.labels, "expectations")
 	}
@@ -102,7 +116,7 @@ func (p *Pipeline) step(b *body, c *chain, schemas schemaOf) stream.Step {
 	case b.statement != nil:
 		q := b.statement.Select()
 		q.Expectations, q.ExpectationNames, q.NullPass = nil, nil, nil
-		s := &sqlStep{engine: p.engine, query: q, sides: map[string]batchInput{}}
+		s := &sqlStep{engine: p.engine, query: q, from: q.Stream, sides: map[string]batchInput{}}
 		for i, in := range b.inputs {
 			if sides[i] != nil {
 				s.sides[in.alias] = sides[i]
@@ -126,7 +140,12 @@ type batchInput interface {
 func (p *Pipeline) batchInput(in *input, c *chain, schemas schemaOf) batchInput {
 	if in.dataset != nil && in.dataset.isView() {
 		// checkStreams let only batch views through, which a body computes whole.
-		return &viewInput{step: p.step(in.dataset.query(), c, schemas)}
+		v := &viewInput{step: p.step(in.dataset.query(), c, schemas)}
+		c.views = append(c.views, v)
+		return v
+	}
+	if in.files != nil {
+		return c.fileInput(in, p.sources[in], schemas)
 	}
 	c.sides[in.id()] = in
 	return &tableInput{in: in, schemas: schemas}

@@ -96,6 +96,14 @@ func (e *lazyEngine) run(ctx context.Context, q sql.Query, inputs map[string]arr
 	return engine.Run(ctx, q, inputs)
 }
 
+func (e *lazyEngine) volatile(ctx context.Context, q sql.Query, inputs map[string]*arrow.Schema) (string, error) {
+	engine, err := e.get(ctx)
+	if err != nil {
+		return "", err
+	}
+	return engine.Volatile(ctx, q, inputs)
+}
+
 func (e *lazyEngine) relations(ctx context.Context, text string) ([]string, error) {
 	engine, err := e.get(ctx)
 	if err != nil {

@@ -48,7 +48,7 @@ func (u *update) started(tables []*dataset) {
 
 // defined tells of a table, with its columns when it has been made.
 func (u *update) defined(d *dataset, columns *arrow.Schema) {
-	details := events.DatasetDefinitionDetails{DatasetType: "STREAMING_TABLE", NumFlows: len(d.flows), Expectations: expectationsOf(d)}
+	details := events.DatasetDefinitionDetails{DatasetType: strings.ToUpper(d.kind), NumFlows: len(d.flows), Expectations: expectationsOf(d)}
 	if columns != nil {
 		for _, f := range columns.Fields() {
 			details.Schema = append(details.Schema, events.Column{Name: f.Name, Type: typeName(f.Type)})
@@ -150,6 +150,10 @@ func (u *update) observe(ctx context.Context, fl *flow, f *FlowResult, p stream.
 		return
 	case stream.BatchStarted:
 		return
+	case stream.RefreshDecided:
+		f.Refresh = &RefreshDecision{Technique: string(p.Decision.Technique), Reason: string(p.Decision.Reason), Detail: p.Decision.Detail}
+		u.log.Emit(events.Event{Type: events.PlanningInformation, Message: f.Refresh.String(), Origin: origin, Details: planning(d, f.Refresh)})
+		out.Message = f.Refresh.String()
 	case stream.BatchRetried:
 		f.Retries++
 		out.Message, out.Err = fmt.Sprintf("batch %d is tried again: %v", p.Batch, p.Err), p.Err

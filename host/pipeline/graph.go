@@ -219,13 +219,6 @@ func (g *graph) checkStreams(f *flow) error {
 		if in.stream {
 			streams = append(streams, in)
 		}
-		if in.files != nil && !in.stream {
-			if len(f.body.inputs) == 1 && !d.isView() {
-				continue // told below, in Spark's words
-			}
-			return fault.New("NOT_SUPPORTED", "files are read as a stream only, not as a batch input").At(fault.Where{Dataset: d.id}).At(in.place).At(d.place).
-				WithHint("Load %s into a streaming table and read that", in.files.path)
-		}
 		if in.dataset == nil || !in.dataset.isView() {
 			continue
 		}
@@ -239,6 +232,9 @@ func (g *graph) checkStreams(f *flow) error {
 				WithHint("Write %s without STREAM", in.dataset.id))
 		}
 	}
+	if f.kind == completeFlow || f.kind == onceFlow {
+		return g.checkBatch(f, streams)
+	}
 	switch {
 	case len(streams) > 1:
 		return place(fault.New("NOT_SUPPORTED", "a join of two streams (%s and %s)", streams[0].id(), streams[1].id()).
@@ -248,6 +244,8 @@ func (g *graph) checkStreams(f *flow) error {
 			WithHint("Write STREAM before the input whose new rows are to be appended"))
 	case d.isView() && len(d.rules) > 0:
 		return place(fault.New("NOT_SUPPORTED", "expectations on a temporary view").WithHint("Put them on the table that reads it"))
+	case !d.isView():
+		return f.checkSideFiles()
 	}
 	return nil
 }

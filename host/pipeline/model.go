@@ -37,6 +37,8 @@ type dataset struct {
 	columns     []sql.Column // declared; nil when the query's own are taken
 	rules       []expect.Rule
 	onRowError  stream.RowErrorPolicy
+	// refreshPolicy is how a materialized view wants to be refreshed.
+	refreshPolicy stream.RefreshPolicy
 
 	// flows fill the table. A view has exactly one, which is its query.
 	flows []*flow

@@ -25,7 +25,7 @@ func (p *Pipeline) Plan(ctx context.Context) (*Plan, error) {
 	if err := p.checkOwners(ctx, p.graph.order); err != nil {
 		return nil, err
 	}
-	pl := &planner{p: p, schemas: map[*dataset]*arrow.Schema{}}
+	pl := &planner{p: p, schemas: map[*dataset]*arrow.Schema{}, files: map[*input]*arrow.Schema{}}
 	out := &Plan{Pipeline: p.spec.Name, Notices: p.spec.Notices, graph: p.graph.view(p.spec.Name)}
 	for _, d := range p.graph.order {
 		schema, err := pl.plan(ctx, d)
@@ -36,7 +36,7 @@ func (p *Pipeline) Plan(ctx context.Context) (*Plan, error) {
 		out.Datasets = append(out.Datasets, describe(d, schema))
 		if !d.isView() {
 			for _, f := range d.flows {
-				c := p.chainOf(f, pl.inputSchema, nil)
+				c := p.anyChainOf(f, pl.inputSchema, nil)
 				out.Flows = append(out.Flows, FlowPlan{Name: f.name, Target: d.id, Kind: string(f.kind), Level: p.graph.level[d], Steps: c.labels})
 			}
 		}
@@ -58,6 +58,7 @@ func (p *Pipeline) Plan(ctx context.Context) (*Plan, error) {
 type planner struct {
 	p        *Pipeline
 	schemas  map[*dataset]*arrow.Schema
+	files    map[*input]*arrow.Schema // of batch inputs
 	warnings []string
 }
 
@@ -78,7 +79,7 @@ func (pl *planner) plan(ctx context.Context, d *dataset) (*arrow.Schema, error) 
 	if err != nil {
 		return nil, located(err, "PLAN_FAILED", at)
 	}
-	if snapshot == nil {
+	if snapshot == nil || d.kind == materializedView {
 		return out, nil
 	}
 	merged, _, err := snapshot.MergeSchema(out)
@@ -90,15 +91,19 @@ func (pl *planner) plan(ctx context.Context, d *dataset) (*arrow.Schema, error) 
 
 // output gives the data columns of a flow's query.
 func (pl *planner) output(ctx context.Context, f *flow) (*arrow.Schema, error) {
-	if f.body.streamInput() == nil {
-		v := viewInput{step: pl.p.step(&f.body, &chain{sides: map[string]*input{}}, pl.inputSchema)}
+	if f.target.isView() && f.body.streamInput() == nil {
+		v := viewInput{step: pl.p.step(&f.body, newChain(nil), pl.inputSchema)}
 		return v.schema(ctx)
 	}
-	c := pl.p.chainOf(f, pl.inputSchema, nil)
-	schema, err := pl.sourceSchema(ctx, f, c.source)
-	if err != nil {
-		return nil, err
+	c := pl.p.anyChainOf(f, pl.inputSchema, nil)
+	var schema *arrow.Schema
+	if c.source != nil {
+		var err error
+		if schema, err = pl.sourceSchema(ctx, f, c.source); err != nil {
+			return nil, err
+		}
 	}
+	var err error
 	for _, s := range c.steps {
 		if schema, err = s.Schema(ctx, schema); err != nil {
 			return nil, err
@@ -125,17 +130,8 @@ func (pl *planner) sourceSchema(ctx context.Context, f *flow, in *input) (*arrow
 		}
 	}
 	if schema == nil {
-		var sample []ingest.File
-		for f, err := range src.List(ctx) {
-			if err != nil {
-				return nil, err
-			}
-			if sample = append(sample, f); len(sample) == maxSampleFiles {
-				break
-			}
-		}
 		var err error
-		if schema, err = src.Infer(ctx, sample); err != nil {
+		if schema, err = inferred(ctx, src); err != nil {
 			return nil, err
 		}
 	}
@@ -145,6 +141,15 @@ func (pl *planner) sourceSchema(ctx context.Context, f *flow, in *input) (*arrow
 // inputSchema gives the columns of a table that an input reads.
 func (pl *planner) inputSchema(ctx context.Context, in *input) (*arrow.Schema, error) {
 	switch {
+	case in.files != nil:
+		if pl.files[in] == nil {
+			schema, err := pl.p.fileSchema(ctx, in)
+			if err != nil {
+				return nil, located(err, "INVALID_SOURCE", in.place)
+			}
+			pl.files[in] = schema
+		}
+		return pl.files[in], nil
 	case in.dataset != nil:
 		return pl.schemas[in.dataset], nil
 	case in.quarantine != nil:
@@ -155,6 +160,9 @@ func (pl *planner) inputSchema(ctx context.Context, in *input) (*arrow.Schema, e
 
 // tableSchema gives the columns that the table of an input has now.
 func (p *Pipeline) tableSchema(ctx context.Context, in *input) (*arrow.Schema, error) {
+	if in.files != nil {
+		return p.fileSchema(ctx, in)
+	}
 	snapshot, err := snapshotOf(ctx, p.inputTable(in))
 	if err != nil {
 		return nil, err

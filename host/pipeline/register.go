@@ -63,10 +63,15 @@ func registerStatement(g *graph, st *sql.Statement) error {
 		d.kind = streamingTable
 	case sql.TemporaryView:
 		d.kind = temporaryView
+	case sql.MaterializedView:
+		d.kind = materializedView
 	default:
 		return fault.New("NOT_SUPPORTED", "statements of kind %d", st.Kind).At(d.place)
 	}
 	if err := takeSettings(d, st.Properties); err != nil {
+		return err.At(fault.Where{Dataset: st.Name}).At(d.place)
+	}
+	if err := takePolicy(d, st.RefreshPolicy); err != nil {
 		return err.At(fault.Where{Dataset: st.Name}).At(d.place)
 	}
 	for _, c := range st.Constraints {
@@ -99,8 +104,15 @@ func takeSettings(d *dataset, properties map[string]string) *fault.Error {
 		if !strings.HasPrefix(strings.ToLower(key), "weir.") {
 			continue
 		}
+		if strings.EqualFold(key, refreshPolicyProperty) {
+			if err := takePolicy(d, properties[key]); err != nil {
+				return err
+			}
+			delete(d.properties, key)
+			continue
+		}
 		if !strings.EqualFold(key, onRowErrorProperty) {
-			return fault.New("UNKNOWN_OPTION", "there is no table property %q", key).WithHint("Weir has %s", onRowErrorProperty)
+			return fault.New("UNKNOWN_OPTION", "there is no table property %q", key).WithHint("Weir has %s and %s", onRowErrorProperty, refreshPolicyProperty)
 		}
 		switch policy := stream.RowErrorPolicy(properties[key]); policy {
 		case stream.FailOnRowError, stream.SkipRowErrors, stream.QuarantineRowErrors:
@@ -158,13 +170,19 @@ func registerDeclared(g *graph, s *Spec, m *module, decl *abi.Dataset) error {
 	place := fault.Where{File: m.ref.Path}
 	at := fault.Where{Dataset: decl.Name}
 	d := &dataset{
-		kind: decl.Type, comment: decl.Comment, private: decl.Private, properties: decl.TableProperties,
+		kind: decl.Type, comment: decl.Comment, private: decl.Private,
 		partitionBy: decl.PartitionBy, clusterBy: decl.ClusterBy,
-		onRowError: stream.RowErrorPolicy(decl.OnRowError), place: place,
+		place: place,
 	}
-	if d.kind != streamingTable && d.kind != temporaryView {
-		return fault.New("NOT_SUPPORTED", "a %s cannot be run yet", strings.ReplaceAll(decl.Type, "_", " ")).At(at).At(place).
-			WithHint("Declare a streaming table or a temporary view")
+	if d.kind == sink {
+		return fault.New("NOT_SUPPORTED", "a sink cannot be run yet").At(at).At(place).
+			WithHint("Declare a streaming table, a materialized view or a temporary view")
+	}
+	if err := takeSettings(d, decl.TableProperties); err != nil {
+		return err.At(at).At(place)
+	}
+	if decl.OnRowError != "" {
+		d.onRowError = stream.RowErrorPolicy(decl.OnRowError)
 	}
 	var err error
 	if d.columns, err = declaredColumns(decl.Schema); err != nil {

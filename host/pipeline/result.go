@@ -105,6 +105,8 @@ type FlowResult struct {
 	// FullRefresh is true when the flow started again from nothing.
 	FullRefresh bool `json:"full_refresh,omitempty"`
 	Metrics
+	// Refresh is what was decided for a batch query; nil for a stream.
+	Refresh      *RefreshDecision   `json:"refresh,omitempty"`
 	Expectations []ExpectationCount `json:"expectations,omitempty"`
 	NewColumns   []string           `json:"new_columns,omitempty"`
 	Warnings     []string           `json:"warnings,omitempty"`

@@ -9,7 +9,6 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
-	"github.com/weir-data/weir/host/delta"
 	"github.com/weir-data/weir/host/events"
 	"github.com/weir-data/weir/host/fault"
 	"github.com/weir-data/weir/host/stream"
@@ -191,32 +190,17 @@ func (u *update) execute(ctx context.Context, fl *flow, f *FlowResult) (_ stream
 	switch fl.kind {
 	case appendFlow:
 		return u.stream(ctx, fl, f)
+	case completeFlow, onceFlow:
+		return u.complete(ctx, fl, f)
 	}
 	return stream.Result{TargetVersion: -1}, fault.New("NOT_SUPPORTED", "flows of kind %s cannot be run yet", fl.kind)
 }
 
 // stream takes an append flow through what its source has to give.
 func (u *update) stream(ctx context.Context, fl *flow, f *FlowResult) (_ stream.Result, err error) {
-	d := fl.target
 	c := u.p.chainOf(fl, u.p.tableSchema, u.functionLine)
 	none := stream.Result{TargetVersion: -1}
-	flow := &stream.Flow{
-		Dataset: d.id, Name: fl.name, Pipeline: u.result.PipelineID, UpdateID: u.result.UpdateID,
-		Steps: c.steps, Rules: d.rules, OnRowError: fl.rowErrorPolicy(),
-		Target: stream.Target{
-			Table: u.p.tableOf(d), Name: d.id, Comment: d.comment,
-			PartitionBy: d.partitionBy, ClusterBy: d.clusterBy, Properties: d.properties,
-			Columns: declaredTarget(d.columns),
-		},
-		Checkpoint:  u.p.checkpoint(fl),
-		FullRefresh: u.chosen.full[d],
-		MaxRetries:  u.p.spec.settings.maxFlowRetries,
-		Parallel:    u.p.tasksAtOnce(), Slots: u.slots, TaskBytes: u.p.opts.taskBytes,
-		Alloc: u.p.opts.Alloc, Clock: u.p.opts.Clock,
-	}
-	if d.quarantines() {
-		flow.Quarantine = u.p.quarantineOf(d)
-	}
+	flow := u.flow(fl, c)
 	if src := u.p.sources[c.source]; src != nil {
 		flow.Source = stream.NewFileSource(src)
 		flow.Schemas = u.p.schemas(fl)
@@ -235,13 +219,30 @@ func (u *update) stream(ctx context.Context, fl *flow, f *FlowResult) (_ stream.
 			return none, err
 		}
 	}
-	if len(c.sides) > 0 {
-		flow.Side = map[string]*delta.Table{}
-		for id, in := range c.sides {
-			flow.Side[id] = u.p.inputTable(in)
-		}
-	}
 	return stream.Run(ctx, flow, stream.ObserverFunc(func(p stream.Progress) { u.observe(ctx, fl, f, p) }))
+}
+
+// flow is what all kinds of flows have in common.
+func (u *update) flow(fl *flow, c *chain) *stream.Flow {
+	d := fl.target
+	flow := &stream.Flow{
+		Dataset: d.id, Name: fl.name, Pipeline: u.result.PipelineID, UpdateID: u.result.UpdateID,
+		Steps: c.steps, Rules: d.rules, OnRowError: fl.rowErrorPolicy(), Side: u.p.sideTables(c),
+		Target: stream.Target{
+			Table: u.p.tableOf(d), Name: d.id, Comment: d.comment,
+			PartitionBy: d.partitionBy, ClusterBy: d.clusterBy, Properties: d.properties,
+			Columns: declaredTarget(d.columns),
+		},
+		Checkpoint:  u.p.checkpoint(fl),
+		FullRefresh: u.chosen.full[d],
+		MaxRetries:  u.p.spec.settings.maxFlowRetries,
+		Parallel:    u.p.tasksAtOnce(), Slots: u.slots, TaskBytes: u.p.opts.taskBytes,
+		Alloc: u.p.opts.Alloc, Clock: u.p.opts.Clock,
+	}
+	if d.quarantines() {
+		flow.Quarantine = u.p.quarantineOf(d)
+	}
+	return flow
 }
 
 // finish takes over the figures of a flow that ended.

@@ -1,0 +1,157 @@
+package pipeline
+
+import (
+	"context"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/weir-data/weir/host/delta"
+	"github.com/weir-data/weir/host/expect"
+	"github.com/weir-data/weir/host/fault"
+	"github.com/weir-data/weir/host/stream"
+)
+
+// batchChainOf makes the chain of a flow that streams nothing: its first step
+// reads tables, files and views whole.
+func (p *Pipeline) batchChainOf(f *flow, schemas schemaOf, log functionLog) *chain {
+	c := newChain(log)
+	c.steps = []stream.Step{p.step(&f.body, c, schemas)}
+	c.labels = []string{f.body.label()}
+	c.end(p, f.target)
+	return c
+}
+
+// anyChainOf makes the chain of a flow, stream or batch.
+func (p *Pipeline) anyChainOf(f *flow, schemas schemaOf, log functionLog) *chain {
+	if f.body.streamInput() == nil {
+		return p.batchChainOf(f, schemas, log)
+	}
+	return p.chainOf(f, schemas, log)
+}
+
+// complete computes a batch query and lets its rows replace those of the table,
+// or appends them once.
+func (u *update) complete(ctx context.Context, fl *flow, f *FlowResult) (stream.Result, error) {
+	d := fl.target
+	none := stream.Result{TargetVersion: -1}
+	c := u.p.batchChainOf(fl, u.p.tableSchema, u.functionLine)
+	q := &stream.Refresh{
+		Flow:  *u.flow(fl, c),
+		Files: map[string]*stream.FileInput{},
+		Once:  fl.kind == onceFlow, Policy: d.refreshPolicy,
+		Absent: map[string]*arrow.Schema{},
+	}
+	for id, in := range c.sides {
+		if in.quarantine != nil {
+			q.Absent[id] = expect.QuarantineSchema() // made at the first refused row
+		}
+		if in.dataset == nil {
+			continue
+		}
+		if snapshot, err := snapshotOf(ctx, u.p.inputTable(in)); err != nil {
+			return none, err
+		} else if snapshot == nil {
+			u.warn(f, id+" has not been made yet; there is nothing to compute from")
+			return none, nil
+		}
+	}
+	for key, in := range c.files {
+		q.Files[key] = in.files
+		for _, w := range in.files.Source.Warnings() {
+			u.warn(f, w)
+		}
+	}
+	var err error
+	if q.Fingerprint, err = u.p.fingerprint(fl); err != nil {
+		return none, err
+	}
+	if q.Volatile, err = u.p.volatile(ctx, c); err != nil {
+		return none, err
+	}
+	return stream.Complete(ctx, q, stream.ObserverFunc(func(p stream.Progress) { u.observe(ctx, fl, f, p) }))
+}
+
+// volatile says what makes the chain give other rows for the same inputs, ""
+// when nothing does. A function of a module counts as one that does not: its
+// clock is the refresh's and its random source is seeded.
+func (p *Pipeline) volatile(ctx context.Context, c *chain) (string, error) {
+	var in *arrow.Schema
+	for _, step := range c.steps {
+		if s, ok := step.(*sqlStep); ok {
+			if why, err := s.volatile(ctx, in); err != nil || why != "" {
+				return why, err
+			}
+		}
+		var err error
+		if in, err = step.Schema(ctx, in); err != nil {
+			return "", err
+		}
+	}
+	for _, v := range c.views {
+		s, ok := v.step.(*sqlStep)
+		if !ok {
+			continue
+		}
+		if why, err := s.volatile(ctx, nil); err != nil || why != "" {
+			return why, err
+		}
+	}
+	return "", nil
+}
+
+// volatile says whether this SELECT alone gives other rows for the same inputs.
+func (s *sqlStep) volatile(ctx context.Context, in *arrow.Schema) (string, error) {
+	inputs, err := s.schemas(ctx, in)
+	if err != nil {
+		return "", err
+	}
+	return s.engine.volatile(ctx, s.query, inputs)
+}
+
+// sideTables opens the tables that a chain reads whole.
+func (p *Pipeline) sideTables(c *chain) map[string]*delta.Table {
+	if len(c.sides) == 0 {
+		return nil
+	}
+	tables := map[string]*delta.Table{}
+	for id, in := range c.sides {
+		tables[id] = p.inputTable(in)
+	}
+	return tables
+}
+
+// checkBatch holds that a flow of a batch query reads no stream.
+func (g *graph) checkBatch(f *flow, streams []*input) error {
+	d := f.target
+	place := func(e *fault.Error) error { return e.At(fault.Where{Dataset: d.id}).At(f.place).At(d.place) }
+	switch {
+	case len(streams) > 0 && f.kind == onceFlow:
+		return place(fault.New("INVALID_FLOW_QUERY_TYPE", "the flow runs once and reads %s as a stream", streams[0].id()).
+			WithHint("Leave STREAM out: a flow that runs once reads what there is"))
+	case len(streams) > 0:
+		return place(fault.New("INVALID_FLOW_QUERY_TYPE", "Cannot create materialized view from streaming query: %s is read as a stream", streams[0].id()).
+			WithHint("Leave STREAM out, or create a streaming table"))
+	}
+	return nil
+}
+
+// checkSideFiles refuses files that a stream's steps would read whole, with
+// views or without: no offset entry pins them.
+func (f *flow) checkSideFiles() error {
+	var check func(b *body) error
+	check = func(b *body) error {
+		for _, in := range b.inputs {
+			if in.files != nil && !in.stream {
+				return fault.New("NOT_SUPPORTED", "a stream is joined with files that are read whole").At(fault.Where{Dataset: f.target.id}).At(in.place).
+					WithHint("Load %s into a table of its own and read that", in.files.path)
+			}
+			if in.dataset != nil && in.dataset.isView() {
+				if err := check(in.dataset.query()); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	}
+	return check(&f.body)
+}
