@@ -142,8 +142,8 @@ func (f *flow) checkSideFiles() error {
 	check = func(b *body) error {
 		for _, in := range b.inputs {
 			if in.files != nil && !in.stream {
-				return fault.New("NOT_SUPPORTED", "a stream is joined with files that are read whole").At(fault.Where{Dataset: f.target.id}).At(in.place).
-					WithHint("Load %s into a table of its own and read that", in.files.path)
+				return fault.New("NOT_SUPPORTED", "beside a stream, files are read as a stream only, not as a batch input").At(fault.Where{Dataset: f.target.id}).At(in.place).
+					WithHint("Load %s into a materialized view or a streaming table and read that", in.files.path)
 			}
 			if in.dataset != nil && in.dataset.isView() {
 				if err := check(in.dataset.query()); err != nil {

@@ -78,16 +78,16 @@ func (p *Pipeline) bodyPrint(b *body) bodyPrint {
 
 // columnPrint is a declared column without its place in the file.
 type columnPrint struct {
-	Name, Type         string
-	NotNull            bool
-	Comment            string
-	Generated, Default string
+	Name, Type string
+	NotNull    bool
+	Comment    string
+	Generated  string
 }
 
 func columnPrints(columns []sql.Column) []columnPrint {
 	out := make([]columnPrint, len(columns))
 	for i, c := range columns {
-		out[i] = columnPrint{Name: c.Name, NotNull: c.NotNull, Comment: c.Comment, Generated: c.Generated, Default: c.Default}
+		out[i] = columnPrint{Name: c.Name, NotNull: c.NotNull, Comment: c.Comment, Generated: c.Generated}
 		if c.Type != nil {
 			out[i].Type = c.Type.String()
 		}

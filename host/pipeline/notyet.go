@@ -12,9 +12,7 @@ func notYet(st *sql.Statement) error {
 		return fault.New("NOT_SUPPORTED", "%s cannot be run yet", what).WithHint("%s", hint).At(at)
 	}
 	switch st.Kind {
-	case sql.StreamingTable, sql.TemporaryView:
-	case sql.MaterializedView:
-		return refuse(at, "CREATE MATERIALIZED VIEW", "Declare a streaming table or a temporary view")
+	case sql.StreamingTable, sql.TemporaryView, sql.MaterializedView:
 	case sql.View:
 		return refuse(at, "CREATE VIEW", "Declare a temporary view")
 	case sql.AutoCDCFlow:

@@ -321,13 +321,13 @@ func TestATableKeepsItsKind(t *testing.T) {
 		q := l.view()
 		q.Flow.Dataset, q.Flow.Name, q.FullRefresh = bronzeName, "orders", full
 		q.Target.Table, q.Checkpoint = l.table(bronzeName), l.open("_weir/dwh/checkpoints/"+bronzeName+"/orders")
-		if _, err := Complete(ctx, q, nil); fault.CodeOf(err) != "DATASET_KIND_CHANGED" {
+		if _, err := Complete(ctx, q, nil); fault.CodeOf(err) != "CANNOT_CHANGE_DATASET_TYPE" {
 			t.Errorf("full %v: %v", full, err)
 		}
 		f := l.mustBronze(t)
 		f.Dataset, f.Name, f.FullRefresh = viewName, "ids", full
 		f.Target.Table, f.Checkpoint = l.table(viewName), l.open("_weir/dwh/checkpoints/"+viewName+"/ids")
-		if _, err := Run(ctx, f, nil); fault.CodeOf(err) != "DATASET_KIND_CHANGED" {
+		if _, err := Run(ctx, f, nil); fault.CodeOf(err) != "CANNOT_CHANGE_DATASET_TYPE" {
 			t.Errorf("full %v: %v", full, err)
 		}
 	}

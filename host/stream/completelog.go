@@ -169,6 +169,6 @@ func (k generationKind) String() string {
 // otherKind refuses to go on with what another kind of flow left: a streaming
 // table does not become a materialized view, nor the other way round.
 func (g generation) otherKind(now generationKind) error {
-	return fault.New("DATASET_KIND_CHANGED", "the table was filled by a %s, and is now defined as that of a %s", g.Kind, now).
+	return fault.New("CANNOT_CHANGE_DATASET_TYPE", "the table was filled by a %s, and is now defined as that of a %s", g.Kind, now).
 		WithHint("%s", fmt.Sprintf("A dataset cannot change its kind in place, not even by a full refresh: give it another name, or remove the table and the folder of its checkpoint (%s) first", g.AppID))
 }

@@ -1,0 +1,166 @@
+package pipeline
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/weir-data/weir/host/delta"
+	"github.com/weir-data/weir/host/fault"
+)
+
+const productsFile = `CREATE OR REFRESH MATERIALIZED VIEW products
+AS SELECT sku, name FROM read_files('${landing}/products', format => 'csv', header => true);
+`
+
+// covers A26 A122 A159 A174 A175 A177 A217: a view over a streaming table, a
+// batch view and files, a view over views, and what each does in the updates after.
+func TestMaterializedViewsFollowWhatTheyRead(t *testing.T) {
+	p := newProject(t, landingConf)
+	p.write("sql/bronze.sql", strings.ReplaceAll(bronzeOrders, "${landing}", "${landing}/orders"))
+	p.write("sql/products.sql", productsFile)
+	p.write("sql/gold.sql", `
+CREATE TEMPORARY VIEW large AS SELECT order_id, sku, qty FROM orders WHERE qty >= 10;
+CREATE OR REFRESH MATERIALIZED VIEW gold.sales (
+  CONSTRAINT known EXPECT (name IS NOT NULL) ON VIOLATION QUARANTINE
+)
+COMMENT 'sold in numbers'
+CLUSTER BY (name)
+AS SELECT p.name, count(*) AS orders, sum(l.qty) AS qty FROM large AS l LEFT JOIN products AS p ON p.sku = l.sku GROUP BY p.name;
+CREATE OR REFRESH MATERIALIZED VIEW gold.best AS SELECT name FROM gold.sales ORDER BY qty DESC LIMIT 1;
+CREATE OR REFRESH MATERIALIZED VIEW gold.one AS SELECT 1 AS one;
+CREATE OR REFRESH MATERIALIZED VIEW gold.refused AS SELECT count(*) AS n FROM gold.sales_quarantine;
+`)
+	order := func(id, sku string, qty string) string {
+		return `{"order_id":"` + id + `","sku":"` + sku + `","qty":` + qty + "}\n"
+	}
+	p.write("landing/products/a.csv", "sku,name\na,Anchor\nb,Buoy\n")
+	p.write("landing/orders/a.json", order("o1", "a", "10")+order("o2", "a", "1")+order("o3", "b", "30"))
+	sales, best := "SELECT name, orders, qty FROM gold.sales ORDER BY name", "SELECT name FROM gold.best"
+	decided := func(r *Result, table, want string) {
+		t.Helper()
+		d := r.flow(t, table).Refresh
+		if d == nil || d.Technique+" "+d.Reason != want {
+			t.Errorf("%s: %+v, want %s", table, d, want)
+		}
+	}
+
+	r := p.completed(RunOptions{})
+	p.wantRows(sales, `{"name":"Anchor","orders":1,"qty":10}`, `{"name":"Buoy","orders":1,"qty":30}`)
+	p.wantRows(best, `{"name":"Buoy"}`)
+	p.wantRows("SELECT one FROM gold.one", `{"one":1}`)
+	p.wantRows("SELECT n FROM gold.refused", `{"n":0}`)
+	for _, table := range []string{"products", "gold.sales", "gold.best", "gold.one", "gold.refused"} {
+		decided(r, table, "COMPLETE_RECOMPUTE FIRST_REFRESH")
+	}
+
+	r = p.completed(RunOptions{})
+	for _, table := range []string{"products", "gold.sales", "gold.best", "gold.one", "gold.refused"} {
+		decided(r, table, "NO_OP NO_SOURCE_CHANGED")
+	}
+
+	p.write("landing/orders/b.json", order("o4", "a", "50")+order("o5", "x", "11"))
+	r = p.completed(RunOptions{})
+	p.wantRows(sales, `{"name":"Anchor","orders":2,"qty":60}`, `{"name":"Buoy","orders":1,"qty":30}`)
+	p.wantRows(best, `{"name":"Anchor"}`)
+	p.wantRows("SELECT n FROM gold.refused", `{"n":1}`)
+	decided(r, "products", "NO_OP NO_SOURCE_CHANGED")
+	decided(r, "gold.sales", "COMPLETE_RECOMPUTE SOURCE_CHANGED")
+	decided(r, "gold.best", "COMPLETE_RECOMPUTE SOURCE_CHANGED")
+	decided(r, "gold.one", "NO_OP NO_SOURCE_CHANGED")
+	if f := r.flow(t, "gold.sales"); f.Quarantined != 1 || f.RowsWritten != 2 || len(f.Expectations) != 1 || f.Expectations[0].Failed != 1 {
+		t.Errorf("%+v", f)
+	}
+
+	// A file of a batch read that changes is read again; in a stream it would not be.
+	p.write("landing/products/a.csv", "sku,name\na,Anker\nb,Boje\n")
+	r = p.completed(RunOptions{})
+	decided(r, "products", "COMPLETE_RECOMPUTE SOURCE_CHANGED")
+	p.wantRows(sales, `{"name":"Anker","orders":2,"qty":60}`, `{"name":"Boje","orders":1,"qty":30}`)
+
+	// Another query, with other columns and types, over the same rows.
+	text, err := os.ReadFile(filepath.Join(p.dir, "sql/gold.sql"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.write("sql/gold.sql", strings.Replace(string(text), "WHERE qty >= 10", "WHERE qty >= 20", 1))
+	r = p.completed(RunOptions{})
+	decided(r, "gold.sales", "COMPLETE_RECOMPUTE QUERY_FINGERPRINT_CHANGED")
+	p.wantRows(sales, `{"name":"Anker","orders":1,"qty":50}`, `{"name":"Boje","orders":1,"qty":30}`)
+
+	r = p.completed(RunOptions{FullRefresh: []string{"gold.best"}})
+	decided(r, "gold.best", "COMPLETE_RECOMPUTE FULL_REFRESH_REQUESTED")
+	p.wantRows(best, `{"name":"Anker"}`)
+
+	told := p.logged("planning_information")
+	if len(told) != 5*5+1 {
+		t.Errorf("%d decisions are logged", len(told))
+	}
+	if want := `{"planning_information":{"technique_information":[{"maintenance_type":"MAINTENANCE_TYPE_NO_OP","is_chosen":true,"is_applicable":true},` +
+		`{"maintenance_type":"MAINTENANCE_TYPE_COMPLETE_RECOMPUTE","is_chosen":false,"is_applicable":true}]}}`; !slices.Contains(told, want) {
+		t.Errorf("no event is %s but %s", want, told[5])
+	}
+	if want := `"incrementalization_issues":[{"issue_type":"QUERY_FINGERPRINT_CHANGED","prevent_incrementalization":true}]`; !strings.Contains(strings.Join(told, "\n"), want) {
+		t.Errorf("no event tells %s", want)
+	}
+}
+
+// logged gives the details of the events of a type.
+func (p *project) logged(kind string) []string {
+	p.t.Helper()
+	pl, err := p.tryOpen()
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	defer func() { _ = pl.Close(context.Background()) }()
+	snapshot, err := snapshotOf(p.t.Context(), pl.openTable(pl.folder("event_log")))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	r, err := snapshot.Scan(p.t.Context(), delta.ScanOptions{})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	defer r.Release()
+	var out []string
+	for r.Next() {
+		rec := r.RecordBatch()
+		types, details := rec.Column(rec.Schema().FieldIndices("event_type")[0]), rec.Column(rec.Schema().FieldIndices("details")[0])
+		for i := range int(rec.NumRows()) {
+			if types.ValueStr(i) == kind {
+				out = append(out, details.ValueStr(i))
+			}
+		}
+	}
+	if err := r.Err(); err != nil {
+		p.t.Fatal(err)
+	}
+	return out
+}
+
+// covers A176: what is not the same twice is computed each time; a policy may
+// ask for that, and one that cannot be kept is refused.
+func TestRefreshPolicies(t *testing.T) {
+	p := newProject(t, landingConf)
+	p.write("landing/products/a.csv", "sku,name\na,Anchor\n")
+	p.write("sql/products.sql", productsFile+`
+CREATE OR REFRESH MATERIALIZED VIEW stamped AS SELECT sku, current_timestamp() AS at FROM products;
+CREATE OR REFRESH MATERIALIZED VIEW always REFRESH POLICY FULL AS SELECT sku FROM products;
+CREATE OR REFRESH MATERIALIZED VIEW slowly REFRESH POLICY INCREMENTAL AS SELECT count(*) AS n FROM products;
+CREATE OR REFRESH MATERIALIZED VIEW auto REFRESH POLICY AUTO AS SELECT count(*) AS n FROM products;
+`)
+	p.completed(RunOptions{})
+	r := p.completed(RunOptions{})
+	for table, want := range map[string]string{"stamped": "NON_DETERMINISTIC", "always": "REFRESH_POLICY_FULL", "slowly": "NO_SOURCE_CHANGED", "auto": "NO_SOURCE_CHANGED"} {
+		if got := r.flow(t, table).Refresh; got.Reason != want {
+			t.Errorf("%s: %+v", table, got)
+		}
+	}
+	p.write("sql/strict.sql", "CREATE OR REFRESH MATERIALIZED VIEW strict REFRESH POLICY INCREMENTAL STRICT AS SELECT count(*) AS n FROM products;")
+	if _, err := p.tryOpen(); fault.CodeOf(err) != "NOT_SUPPORTED" || !strings.Contains(err.Error(), "INCREMENTAL STRICT") {
+		t.Errorf("%v", err)
+	}
+}
