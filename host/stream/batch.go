@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/apache/arrow-go/v18/arrow"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/weir-data/weir/host/delta"
@@ -45,7 +46,8 @@ type attempt struct {
 	schema  readSchema
 	output  outputSchema
 	replace bool
-	result  taskResult // of all tasks together
+	result  taskResult  // of all tasks together
+	outputs []*handling // of a handler, in place of a target
 
 	before map[string]stateRef // the states that the batch before left
 	states map[string][]byte   // those of them that steps of the flow read
@@ -59,6 +61,9 @@ func (r *run) runBatch(ctx context.Context, n int64, number int) error {
 		return err
 	}
 	a := &attempt{run: r, entry: entry, number: number, operation: "STREAMING UPDATE"}
+	if r.flow.Handler != nil {
+		return a.handle(ctx)
+	}
 	if a.target, err = snapshot(ctx, r.flow.Target.Table); err != nil {
 		return err
 	}
@@ -134,8 +139,30 @@ func (a *attempt) plan(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	a.output, err = planOutput(a.target, columns, a.replace)
-	return err
+	if a.output, err = planOutput(a.target, columns, a.replace); err != nil {
+		return err
+	}
+	if t := a.flow.Target; t.External && !t.Evolve && a.target != nil && a.output.table != nil {
+		return strangeColumns(a.target.Schema(), a.output.table)
+	}
+	return nil
+}
+
+// strangeColumns is the error of rows that have columns which a table outside
+// the pipeline has not.
+func strangeColumns(table, merged *arrow.Schema) error {
+	var names []string
+	for _, f := range merged.Fields() {
+		if columnNamed(table, f.Name) < 0 {
+			names = append(names, f.Name)
+		}
+	}
+	what := "columns of other types than the table's"
+	if len(names) > 0 {
+		what = "columns that the table has not: " + strings.Join(names, ", ")
+	}
+	return fault.New("DELTA_METADATA_MISMATCH", "the rows have %s", what).
+		WithHint("Leave them out, add them to the table, or set mergeSchema on the sink to let the flow add them")
 }
 
 // work runs the tasks and gathers what they leave.
@@ -145,7 +172,7 @@ func (a *attempt) work(ctx context.Context) error {
 		return err
 	}
 	atOnce := max(min(a.flow.Parallel, len(inputs)), 1)
-	runner := &taskRunner{flow: a.flow, means: means{a.mem, max(runtime.GOMAXPROCS(0)/atOnce, 1)}, schema: a.schema, output: a.output, target: a.target, replace: a.replace, states: a.states}
+	runner := &taskRunner{flow: a.flow, means: means{a.mem, max(runtime.GOMAXPROCS(0)/atOnce, 1)}, schema: a.schema, output: a.output, target: a.target, outputs: a.outputs, replace: a.replace, states: a.states}
 	if a.flow.Quarantine != nil {
 		if runner.quarantine, err = snapshot(ctx, a.flow.Quarantine); err != nil {
 			return err
@@ -433,11 +460,15 @@ func findOutcome(ctx context.Context, table *delta.Table, newest int64, appID st
 // finish writes the commit entry, after which the batch is history.
 func (a *attempt) finish(ctx context.Context, out outcome, version int64, recovered bool) error {
 	id := ""
-	if snap, err := snapshot(ctx, a.flow.Target.Table); err != nil {
-		return err
-	} else if snap != nil {
-		id = snap.Metadata().ID
-		a.res.Columns = snap.Schema()
+	if a.flow.Handler == nil {
+		snap, err := snapshot(ctx, a.flow.Target.Table)
+		if err != nil {
+			return err
+		}
+		if snap != nil {
+			id = snap.Metadata().ID
+			a.res.Columns = snap.Schema()
+		}
 	}
 	e := &commitEntry{Format: 1, Batch: a.entry.Batch, Timestamp: a.flow.now(), UpdateID: a.flow.UpdateID, TableID: id, TargetVersion: version, outcome: out}
 	if err := a.ck.finish(ctx, e); err != nil {

@@ -363,6 +363,11 @@ func child() error {
 		_, err = Complete(context.Background(), l.view(), nil)
 		return err
 	}
+	if refresh == "handler" {
+		if f, err = l.handled(newestOfBatch{}); err != nil {
+			return err
+		}
+	}
 	f.FullRefresh = refresh == "full"
 	_, err = Run(context.Background(), f, nil)
 	return err
@@ -372,7 +377,7 @@ func child() error {
 // later hit, and during a full refresh.
 func TestKilledAtEveryFailpoint(t *testing.T) {
 	for _, name := range failpoint.Names() {
-		if strings.HasPrefix(name, "failpoint.") {
+		if strings.HasPrefix(name, "failpoint.") || name == outputCommitted { // the latter is a handler's, see TestAHandlerKilledBetweenOutputs
 			continue
 		}
 		for _, refresh := range []string{"", "full"} {
@@ -390,6 +395,28 @@ func TestKilledAtEveryFailpoint(t *testing.T) {
 	}
 }
 
+// outputCommitted is the failpoint between two outputs of a handler.
+const outputCommitted = "stream.output_committed"
+
+// killedInChild runs the flow in a process that the failpoint kills at its
+// count-th hit, and reports whether it got there.
+func killedInChild(t *testing.T, l *lake, mode, name string, count int) bool {
+	t.Helper()
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), childEnv+"="+l.dir+"|"+mode, failpoint.Env+"="+name+"#"+strconv.Itoa(count))
+	out, err := cmd.CombinedOutput()
+	var exit *exec.ExitError
+	killed := false
+	if errors.As(err, &exit) {
+		ws, ok := exit.Sys().(syscall.WaitStatus)
+		killed = ok && ws.Signaled() && ws.Signal() == syscall.SIGKILL
+	}
+	if err != nil && !killed {
+		t.Fatalf("%s#%d: %v\n%s", name, count, err, out)
+	}
+	return killed
+}
+
 func killedAt(t *testing.T, name string, count int, refresh string) bool {
 	t.Helper()
 	l, r := newLake(t), rand.New(rand.NewPCG(21, 22))
@@ -403,18 +430,7 @@ func killedAt(t *testing.T, name string, count int, refresh string) bool {
 	if refresh != "" {
 		mustRun(t, l.mustBronze(t))
 	}
-	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), childEnv+"="+l.dir+"|"+refresh, failpoint.Env+"="+name+"#"+strconv.Itoa(count))
-	out, err := cmd.CombinedOutput()
-	var exit *exec.ExitError
-	killed := false
-	if errors.As(err, &exit) {
-		ws, ok := exit.Sys().(syscall.WaitStatus)
-		killed = ok && ws.Signaled() && ws.Signal() == syscall.SIGKILL
-	}
-	if err != nil && !killed {
-		t.Fatalf("%s#%d: %v\n%s", name, count, err, out)
-	}
+	killed := killedInChild(t, l, refresh, name, count)
 	f := l.mustBronze(t)
 	mustRun(t, f)
 	if err := w.check(l, f); err != nil {

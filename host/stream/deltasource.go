@@ -176,6 +176,9 @@ func (b *tableBacklog) next(ctx context.Context) (*sourceOffset, error) {
 			}
 			return nil, err
 		}
+		if f.changes && off.Start.Snapshot {
+			break // a flow with state takes a batch as one task
+		}
 		files += f.files
 		bytes += f.bytes
 		off.End = f.after

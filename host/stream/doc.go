@@ -26,7 +26,8 @@
 // checkpoint.go how they are kept; frontcoded.go, runs.go, known.go the lists of
 // files, filestate.go what they tell; state.go the state of functions;
 // filesource.go, deltasource.go (deltaoptions.go, changefeed.go, tablereader.go)
-// the sources; guards.go what must hold before a run may go on; complete*.go the
+// the sources; handler.go, handlerbatch.go, merge.go a handler in place of a
+// target (foreach_batch); guards.go what must hold before a run may go on; complete*.go the
 // refresh, stripes.go its data files. docs/formats.md
 // describes every object byte by byte.
 //
@@ -40,8 +41,12 @@
 //     commit entry before it names; no other object in state/ is ever read.
 //   - Files are taken in the order of their names, never of their times, so a
 //     late file is found whatever its name or time says; a path is read once.
+//   - Outputs of a handler are committed one after the other, each with
+//     txn(appId, N). A rerun gives the handler the same rows and leaves out the
+//     outputs that have batch N; the commit entry comes last.
 //   - A full refresh is a new generation with its own logs; its first commit
-//     replaces the rows of the one before.
+//     replaces the rows of the one before; those of a sink or of a handler's
+//     outputs stay, and rows are written to them again.
 //
 // The package links no SQL engine and no Wasm runtime: steps come in through
 // the Step interface. It does not decide which flows run, nor does it hold the

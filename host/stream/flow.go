@@ -29,7 +29,10 @@ type Flow struct {
 	Rules      []expect.Rule
 	OnRowError RowErrorPolicy
 
-	Target     Target
+	Target Target
+	// Handler takes the rows in place of a target, and writes to Outputs.
+	Handler    Handler
+	Outputs    []Output
 	Quarantine *delta.Table // <target>_quarantine; made at the first refused row
 
 	Checkpoint storage.Store // rooted at checkpoints/<dataset>/<flow>
@@ -83,7 +86,7 @@ func (s Slots) giveBack() {
 	}
 }
 
-// Target is the table a flow appends to. One flow owns it.
+// Target is the table a flow appends to.
 type Target struct {
 	Table       *delta.Table
 	Name        string
@@ -93,6 +96,10 @@ type Target struct {
 	Properties  map[string]string
 	// Columns is the declared schema, nil when the query's own is taken.
 	Columns *arrow.Schema
+	// External says that the table is a sink and not the pipeline's own: a full
+	// refresh appends to it again and takes nothing out, and the columns of a
+	// table that is there stay as they are unless Evolve is set.
+	External, Evolve bool
 }
 
 // RowErrorPolicy says what becomes of a row that a step refuses.

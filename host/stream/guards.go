@@ -72,17 +72,8 @@ func guardMissingCheckpoint(f *Flow, traces []trace) error {
 // guardTarget compares the target with the commit log. The target may be ahead
 // by the one batch whose commit entry a crash prevented.
 func guardTarget(ctx context.Context, flowID string, ck *checkpoint, snap *delta.Snapshot) error {
-	has := int64(-1)
-	if v, ok := txn(snap, ck.gen.AppID); ok {
-		has = v
-	}
-	// A generation that a crash prevented from committing leaves a hole, so
-	// more than the next one is looked for.
-	for n := ck.gen.Generation + 1; n <= ck.gen.Generation+16; n++ {
-		if _, ok := txn(snap, appID(flowID, n)); ok {
-			return fault.New("CHECKPOINT_MISSING", "the table has rows of generation %d, but the newest one in the checkpoint is %d", n, ck.gen.Generation).
-				WithHint("Restore the checkpoint, or run a full refresh of this table")
-		}
+	if err := guardOutput(ctx, flowID, ck, snap); err != nil {
+		return err
 	}
 	if ck.committed >= 0 {
 		if snap == nil {
@@ -98,15 +89,38 @@ func guardTarget(ctx context.Context, flowID string, ck *checkpoint, snap *delta
 				WithHint("Run a full refresh to fill it from the start")
 		}
 	}
-	if has < ck.committed {
+	if has := newestBatch(ck, snap); has < ck.committed {
 		return fault.New("TARGET_TABLE_BEHIND", "the checkpoint says that batch %d is in the table, but the table ends with batch %d", ck.committed, has).
 			WithHint("The table was restored to an older version. Restore the checkpoint of that time too, or run a full refresh")
 	}
-	if has > ck.planned {
+	return nil
+}
+
+// guardOutput finds that the checkpoint is older than a table. The other way
+// round is no mistake for an output of a handler: it has the batches that wrote
+// to it, and is not the flow's own.
+func guardOutput(_ context.Context, flowID string, ck *checkpoint, snap *delta.Snapshot) error {
+	// A generation that a crash prevented from committing leaves a hole, so
+	// more than the next one is looked for.
+	for n := ck.gen.Generation + 1; n <= ck.gen.Generation+16; n++ {
+		if _, ok := txn(snap, appID(flowID, n)); ok {
+			return fault.New("CHECKPOINT_MISSING", "the table has rows of generation %d, but the newest one in the checkpoint is %d", n, ck.gen.Generation).
+				WithHint("Restore the checkpoint, or run a full refresh of this table")
+		}
+	}
+	if has := newestBatch(ck, snap); has > ck.planned {
 		return fault.New("CHECKPOINT_MISSING", "the table has batch %d, but the checkpoint ends with batch %d", has, ck.planned).
 			WithHint("An older checkpoint was restored, or entries were removed. Restore the newest, or run a full refresh of this table")
 	}
 	return nil
+}
+
+// newestBatch gives the last batch of the generation that a table has, -1 for none.
+func newestBatch(ck *checkpoint, snap *delta.Snapshot) int64 {
+	if v, ok := txn(snap, ck.gen.AppID); ok {
+		return v
+	}
+	return -1
 }
 
 // guardSchemas stops a flow whose schema versions vanished: types would be

@@ -23,14 +23,22 @@ type outputSchema struct {
 // flowSchema takes the source's columns through the steps and the target's
 // declaration, without any rows.
 func (f *Flow) flowSchema(ctx context.Context, in *arrow.Schema) (*arrow.Schema, error) {
-	s := in
+	s, err := f.stepSchema(ctx, in)
+	if err != nil {
+		return nil, err
+	}
+	return declared(relation.DataSchema(s), f.Target.Columns)
+}
+
+// stepSchema gives the columns behind the last step, hidden ones included.
+func (f *Flow) stepSchema(ctx context.Context, s *arrow.Schema) (*arrow.Schema, error) {
 	for _, step := range f.Steps {
 		var err error
 		if s, err = step.Schema(ctx, s); err != nil {
 			return nil, err
 		}
 	}
-	return declared(relation.DataSchema(s), f.Target.Columns)
+	return s, nil
 }
 
 // declared gives the declared columns after comparing them with the query's.

@@ -83,10 +83,12 @@ func (f *Flow) check() error {
 		return err
 	}
 	switch {
-	case f.Source == nil, f.Target.Table == nil, f.Checkpoint == nil, f.Pipeline == "", f.Dataset == "", f.Name == "":
+	case f.Source == nil, f.Target.Table == nil && f.Handler == nil, f.Checkpoint == nil, f.Pipeline == "", f.Dataset == "", f.Name == "":
 		return fault.New("INVALID_FLOW", "a flow needs a source, a target, a checkpoint and its names")
 	case f.Source.kind() == filesKind && f.Schemas == nil:
 		return fault.New("INVALID_FLOW", "a flow of files needs a schema location")
+	case f.Handler != nil:
+		return f.checkHandler()
 	}
 	return nil
 }
@@ -110,24 +112,32 @@ func (f *Flow) checkPolicies() error {
 // logs fit the target.
 func (r *run) open(ctx context.Context) error {
 	f := r.flow
-	target, err := snapshot(ctx, f.Target.Table)
-	if err != nil {
-		return err
+	var targets []*delta.Snapshot
+	for _, t := range f.tables() {
+		target, err := snapshot(ctx, t)
+		if err != nil {
+			return err
+		}
+		targets = append(targets, target)
 	}
 	gen, ok, err := newestGeneration(ctx, f.Checkpoint)
 	if err != nil {
 		return err
 	}
-	if target != nil {
-		r.res.Columns = target.Schema()
+	if f.Handler == nil && targets[0] != nil {
+		r.res.Columns = targets[0].Schema()
 	}
 	if ok && gen.Kind != appendGeneration && !(gen.Kind == onceGeneration && f.FullRefresh) {
 		return gen.otherKind(appendGeneration)
 	}
 	if !ok || f.FullRefresh {
-		traces, err := tracesIn(ctx, f.Target.Table, target)
-		if err != nil {
-			return err
+		var traces []trace
+		for i, t := range f.tables() {
+			more, err := tracesIn(ctx, t, targets[i])
+			if err != nil {
+				return err
+			}
+			traces = append(traces, more...)
 		}
 		if !f.FullRefresh {
 			if err := guardMissingCheckpoint(f, traces); err != nil {
@@ -140,7 +150,7 @@ func (r *run) open(ctx context.Context) error {
 		if ok {
 			next = max(next, gen.Generation+1)
 		}
-		gen = generation{Format: 1, Generation: next, AppID: f.appID(next), Replace: f.FullRefresh, UpdateID: f.UpdateID, Created: f.now()}
+		gen = generation{Format: 1, Generation: next, AppID: f.appID(next), Replace: f.FullRefresh && !f.kept(), UpdateID: f.UpdateID, Created: f.now()}
 		if err := createGeneration(ctx, f.Checkpoint, gen); err != nil {
 			return err
 		}
@@ -153,8 +163,14 @@ func (r *run) open(ctx context.Context) error {
 	if r.ck, err = loadCheckpoint(ctx, f.Checkpoint, gen); err != nil {
 		return err
 	}
-	if err := guardTarget(ctx, f.flowID(), r.ck, target); err != nil {
-		return err
+	for _, target := range targets {
+		guard := guardTarget
+		if f.Handler != nil {
+			guard = guardOutput
+		}
+		if err := guard(ctx, f.flowID(), r.ck, target); err != nil {
+			return err
+		}
 	}
 	if f.Source.kind() == filesKind {
 		if r.versions, err = openSchemas(ctx, f.Schemas, f.flowID(), gen.Generation); err != nil {
@@ -282,6 +298,9 @@ func retryHelps(err error) bool {
 // ensureTarget makes the table of a flow whose source has had nothing yet, so
 // that others can read from it.
 func (r *run) ensureTarget(ctx context.Context) error {
+	if r.flow.Handler != nil {
+		return r.ensureOutputs(ctx)
+	}
 	target, err := snapshot(ctx, r.flow.Target.Table)
 	if err != nil || target != nil {
 		return err

@@ -54,9 +54,9 @@ func statePath(n int64, step string) string {
 }
 
 // taskBytes is how much input a task of the batch takes: all of it when a step
-// has state, however the batch was planned.
+// has state or a handler takes the batch, however it was planned.
 func (a *attempt) taskBytes() int64 {
-	if len(a.flow.stateNames()) > 0 {
+	if len(a.flow.stateNames()) > 0 || a.flow.Handler != nil {
 		return math.MaxInt64
 	}
 	return a.entry.TaskBytes

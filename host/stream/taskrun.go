@@ -149,6 +149,7 @@ type taskRunner struct {
 	output     outputSchema
 	target     *delta.Snapshot // nil when the batch makes the table
 	replace    bool            // the batch replaces all rows and columns
+	outputs    []*handling     // of a flow with a handler, in place of a target
 	quarantine *delta.Snapshot
 	// quarantined says that the batch's refused rows are committed already.
 	quarantined bool
@@ -175,7 +176,11 @@ func (r *taskRunner) run(ctx context.Context, t *Task) (res taskResult, err erro
 	t.hooks = &taskHooks{side: r.flow.Side, pins: t.Side, policy: r.flow.OnRowError, source: source, query: r.query, means: r.means, before: r.states}
 	defer func() { t.hooks = nil }()
 
-	res.adds, res.rules, err = r.pour(ctx, t, source, &res.metrics)
+	if r.outputs != nil {
+		err = r.handOver(ctx, t, source, &res.metrics)
+	} else {
+		res.adds, res.rules, err = r.pour(ctx, t, source, &res.metrics)
+	}
 	// A step hands on the failure of what it reads in its own words; the first
 	// cause says more.
 	if err != nil {
@@ -235,55 +240,27 @@ func (r *taskRunner) pour(ctx context.Context, t *Task, source sourceReader, m *
 			err = errors.Join(err, w.Abort(context.WithoutCancel(ctx)))
 		}
 	}()
-	var in array.RecordReader
-	if r.query == nil {
-		in = source
-	}
-	var stateful []array.RecordReader
-	for _, step := range r.flow.Steps {
-		out, err := step.Run(ctx, t, in)
-		if err != nil {
-			return nil, nil, err
-		}
-		defer out.Release()
-		if stateName(step) != "" {
-			stateful = append(stateful, out)
-		}
-		in = out
-	}
 	feed := r.blindFeed(source)
-	counts, err := expect.Apply(ctx, r.flow.Rules, in, expect.Sink{
-		Keep: func(ctx context.Context, rec arrow.RecordBatch) error {
-			if feed != nil {
-				m.OldImages += feed.oldImages(rec)
-			}
-			out, err := project(rec, r.output.rows)
-			if err != nil {
-				return err
-			}
-			defer out.Release()
-			return w.Write(ctx, out)
-		},
-		Quarantine: t.hooks.quarantineRules,
-		Locate:     func(row int64) string { return placeOf(source, row) },
+	var counts expect.Counts
+	err = r.through(ctx, t, source, func(in array.RecordReader) (err error) {
+		counts, err = expect.Apply(ctx, r.flow.Rules, in, expect.Sink{
+			Keep: func(ctx context.Context, rec arrow.RecordBatch) error {
+				if feed != nil {
+					m.OldImages += feed.oldImages(rec)
+				}
+				out, err := project(rec, r.output.rows)
+				if err != nil {
+					return err
+				}
+				defer out.Release()
+				return w.Write(ctx, out)
+			},
+			Quarantine: t.hooks.quarantineRules,
+			Locate:     func(row int64) string { return placeOf(source, row) },
+		})
+		return err
 	})
 	if err != nil {
-		return nil, nil, err
-	}
-	// A step with state sees every row of the batch and gets to its end,
-	// whether a later step wants what it gives.
-	for _, out := range slices.Backward(stateful) {
-		for out.Next() {
-		}
-		if err := out.Err(); err != nil {
-			return nil, nil, err
-		}
-	}
-	// A step need not read all rows, a filter that is never true for one. All
-	// of the source is looked at nevertheless: it may hold new columns.
-	for source.Next() {
-	}
-	if err := source.Err(); err != nil {
 		return nil, nil, err
 	}
 	closed = true
@@ -297,6 +274,44 @@ func (r *taskRunner) pour(ctx context.Context, t *Task, source sourceReader, m *
 		m.OutputBytes += a.Size
 	}
 	return adds, counts.Rules, nil
+}
+
+// through takes the rows of a task through the steps to their end, and reads
+// the rest of what steps leave unread.
+func (r *taskRunner) through(ctx context.Context, t *Task, source sourceReader, end func(array.RecordReader) error) error {
+	var in array.RecordReader
+	if r.query == nil {
+		in = source
+	}
+	var stateful []array.RecordReader
+	for _, step := range r.flow.Steps {
+		out, err := step.Run(ctx, t, in)
+		if err != nil {
+			return err
+		}
+		defer out.Release()
+		if stateName(step) != "" {
+			stateful = append(stateful, out)
+		}
+		in = out
+	}
+	if err := end(in); err != nil {
+		return err
+	}
+	// A step with state sees every row of the batch and gets to its end,
+	// whether a later step wants what it gives.
+	for _, out := range slices.Backward(stateful) {
+		for out.Next() {
+		}
+		if err := out.Err(); err != nil {
+			return err
+		}
+	}
+	// A step need not read all rows, a filter that is never true for one. All
+	// of the source is looked at nevertheless: it may hold new columns.
+	for source.Next() {
+	}
+	return source.Err()
 }
 
 // blindFeed gives the reader of a change feed whose rows lose their change
