@@ -190,7 +190,7 @@ func TestGraphRefusals(t *testing.T) {
 		"an unknown property":      {[]func(*built){source, property("weir.onrowerrors", "skip")}, "UNKNOWN_OPTION", []string{"weir.onRowError", "line 1"}},
 		"an unknown policy":        {[]func(*built){source, property("weir.onRowError", "drop")}, "INVALID_OPTION", []string{"quarantine"}},
 		"the name of a quarantine": {[]func(*built){source, constrain("x", "quarantine"), table("a_quarantine", "STREAM(files:/l)")}, "PIPELINE_DUPLICATE_IDENTIFIERS", []string{"quarantine table of c.s.a"}},
-		"a materialized view":      {[]func(*built){source, declare(abi.Dataset{Name: "m", Type: abi.DatasetMaterializedView, Function: "f"}, streaming)}, "NOT_SUPPORTED", []string{"materialized view", "m.wasm"}},
+		"a materialized view":      {[]func(*built){source, declare(abi.Dataset{Name: "m", Type: abi.DatasetMaterializedView, Function: "f"}, streaming)}, "INVALID_FLOW_QUERY_TYPE", []string{"materialized view", "m.wasm"}},
 		"a sink":                   {[]func(*built){source, declare(abi.Dataset{Name: "m", Type: abi.DatasetSink})}, "NOT_SUPPORTED", []string{"a sink cannot"}},
 		"a table without a flow":   {[]func(*built){source, declare(abi.Dataset{Name: "m", Type: abi.DatasetStreamingTable})}, "PIPELINE_DATASET_WITHOUT_FLOW", []string{"c.s.m"}},
 		"an unknown function":      {[]func(*built){source, declare(abi.Dataset{Name: "m", Type: abi.DatasetStreamingTable, Function: "g"}, streaming)}, "PLUGIN_FUNCTION_NOT_FOUND", []string{`"g"`}},
