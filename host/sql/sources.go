@@ -24,8 +24,8 @@ func (p *parser) sources(st *Statement) error {
 	streams := map[string]int{} // times a table is read with STREAM
 	var clause clauseStack
 	for !p.done() {
-		if p.is("WATERMARK") && p.watermark() {
-			return p.notSupported(p.here(), "WATERMARK", "Leave it out; what needs one, aggregates and joins of streams, belongs into a materialized view")
+		if err := p.timeOfStreams(); err != nil {
+			return err
 		}
 		if !clause.from() {
 			clause.next(p)
@@ -101,6 +101,21 @@ func addSource(st *Statement, ref SourceRef, at fault.Where) error {
 		}
 	}
 	st.Sources = append(st.Sources, ref)
+	return nil
+}
+
+// timeOfStreams refuses what needs the time of events: DuckDB's parser would
+// call it a syntax error.
+func (p *parser) timeOfStreams() error {
+	if p.toks[p.pos].kind != word {
+		return nil
+	}
+	switch {
+	case p.is("WATERMARK") && p.watermark():
+		return p.notSupported(p.here(), "WATERMARK", "Leave it out; what needs one, aggregates and joins of streams, belongs into a materialized view")
+	case p.is("WINDOW", "("), p.is("SESSION_WINDOW", "("):
+		return p.notSupported(p.here(), strings.ToLower(p.peek(0))+"(…)", "Group by date_trunc('hour', …) in a materialized view")
+	}
 	return nil
 }
 
