@@ -3,58 +3,201 @@ package pipeline
 import (
 	"context"
 	"fmt"
-	"strings"
+	"os"
+	"os/user"
+	"runtime"
+	"runtime/debug"
+	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
+	"github.com/weir-data/weir/host/delta"
 	"github.com/weir-data/weir/host/events"
-	"github.com/weir-data/weir/host/stream"
 )
 
-// openLog opens the event log for the update's events.
-func (u *update) openLog() {
-	u.log = events.Open(u.p.openTable(u.p.folder("event_log")), events.Origin{
-		PipelineID: u.result.PipelineID, PipelineName: u.result.Pipeline, UpdateID: u.result.UpdateID,
-	}, u.p.opts.Clock)
-	u.log.Redact(u.p.spec.Redactor().Redact)
+// The states of an update in the event log beside those of its result.
+const (
+	initializing    State = "INITIALIZING"
+	resetting       State = "RESETTING" // tables start again from nothing
+	settingUpTables State = "SETTING_UP_TABLES"
+	stopping        State = "STOPPING"
+)
+
+// eventTable is where the event log lies: hidden, or where the spec publishes it.
+func (p *Pipeline) eventTable() *delta.Table {
+	if p.spec.EventLog != nil {
+		return p.openTable(p.catalog().Table(*p.spec.EventLog))
+	}
+	return p.openTable(p.folder("event_log"))
 }
 
-// started tells of the update and of what it is about to refresh.
-func (u *update) started(tables []*dataset) {
+// openLog opens the event log for the update's events and closes the story of
+// an update before this one that ended without a last word.
+func (u *update) openLog(ctx context.Context) {
+	host, _ := os.Hostname()
+	table := u.p.eventTable()
+	u.log = events.Open(table, events.Origin{
+		PipelineID: u.result.PipelineID, PipelineName: u.result.Pipeline, UpdateID: u.result.UpdateID, Host: host,
+	}, u.p.opts.Clock)
+	u.log.Redact(u.p.spec.Redactor().Redact)
+	dead, err := events.FindUnfinished(ctx, table, u.result.PipelineID)
+	switch {
+	case err != nil:
+		u.logWarning(err)
+	case dead != nil:
+		u.bury(dead)
+	}
+}
+
+// bury tells that an update was killed. It holds no lock any more, so it is dead.
+func (u *update) bury(dead *events.Unfinished) {
+	why := &events.Failure{Fatal: true, Exceptions: []events.Exception{{
+		ClassName: "UPDATE_KILLED", Message: "[UPDATE_KILLED] the process of update " + dead.UpdateID + " ended before the update did; update " + u.result.UpdateID + " goes on where it left off",
+	}}}
+	for _, flow := range dead.Flows {
+		u.log.Emit(events.Event{
+			Type: events.FlowProgress, Level: events.Error, Origin: flow, Error: why,
+			Message: "killed with its update", Details: events.FlowProgressDetails{Status: string(Failed)},
+		})
+	}
+	u.log.Emit(events.Event{
+		Type: events.UpdateProgress, Level: events.Error, Origin: events.Origin{UpdateID: dead.UpdateID}, Error: why,
+		Message: "update " + dead.UpdateID + " was killed", Details: events.StateDetails{State: string(Failed)},
+	})
+}
+
+// started tells of the update and of what it is about to refresh, and begins
+// to write the log. The function it gives stops that.
+func (u *update) started(ctx context.Context, tables []*dataset) (stop func()) {
 	u.log.Emit(events.Event{Type: events.CreateUpdate, Message: "update " + u.result.UpdateID + " started", Details: events.UpdateDetails{
 		Cause: "USER_ACTION", FullRefresh: u.opt.FullRefreshAll,
 		RefreshSelection: u.opt.Refresh, FullRefreshSelection: u.opt.FullRefresh,
 	}})
+	u.log.Emit(events.Event{Type: events.UserAction, Message: "a user started the update", Details: events.UserActionDetails{Action: "START", UserName: userName()}})
+	u.log.Emit(events.Event{Type: events.RuntimeDetails, Message: "what the update runs on", Details: u.p.runtimeDetails()})
 	for _, n := range u.p.spec.Notices {
 		u.log.Emit(events.Event{Type: events.RuntimeDetails, Message: "[" + n.Code + "] " + n.Message, Details: events.SettingDetails{
 			Code: n.Code, Setting: n.Setting, Line: n.Line,
 		}})
 	}
-	for _, d := range tables {
-		for _, f := range d.flows {
-			var inputs []string
-			for _, in := range f.body.inputs {
-				inputs = append(inputs, in.id())
-			}
-			u.log.Emit(events.Event{Type: events.FlowDefinition, Message: "flow " + f.name, Origin: events.Origin{DatasetName: d.id, FlowName: f.name},
-				Details: events.FlowDefinitionDetails{OutputDataset: d.id, InputDatasets: inputs, FlowType: strings.ToUpper(string(f.kind))}})
+	u.logUpdate(initializing)
+	for _, d := range u.p.graph.order {
+		if d.isView() || u.chosen.run[d] {
+			u.logFlowDefinitions(d)
 		}
 	}
+	if slices.ContainsFunc(tables, func(d *dataset) bool { return u.chosen.full[d] }) {
+		u.logUpdate(resetting)
+	}
+	if len(tables) > 0 {
+		u.logUpdate(settingUpTables)
+	}
+	u.mu.Lock()
+	for i := range u.result.Flows {
+		u.logFlow(&u.result.Flows[i], "")
+	}
+	u.mu.Unlock()
 	u.logUpdate(Running)
+	u.log.Nudge()
+
+	told := make(chan struct{})
+	unwatch := context.AfterFunc(ctx, func() {
+		defer close(told)
+		u.logUpdate(stopping)
+		u.log.Nudge()
+	})
+	flushed := u.log.Keep(context.WithoutCancel(ctx), u.logWarning)
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.tell(Progress{State: Running, Batch: -1})
+	return func() {
+		if !unwatch() {
+			<-told
+		}
+		flushed()
+	}
 }
 
-// defined tells of a table, with its columns when it has been made.
+// logFlowDefinitions tells what a dataset reads.
+func (u *update) logFlowDefinitions(d *dataset) {
+	for _, f := range d.flows {
+		var inputs []string
+		for _, in := range f.body.inputs {
+			inputs = append(inputs, in.id())
+		}
+		u.log.Emit(events.Event{Type: events.FlowDefinition, Message: "flow " + f.name + " of " + d.id, Origin: events.Origin{DatasetName: d.id, FlowName: f.name},
+			Details: events.FlowDefinitionDetails{OutputDataset: d.id, InputDatasets: inputs, FlowType: flowType(f.kind)}})
+	}
+}
+
+// flowType is Lakeflow's word for a kind of flow.
+func flowType(k flowKind) string {
+	switch k {
+	case completeFlow:
+		return "MATERIALIZED_VIEW"
+	case autoCDCFlow:
+		return "CHANGE"
+	case viewFlow:
+		return "VIEW"
+	}
+	return "APPEND" // once and foreach_batch, too: they only add
+}
+
+// datasetType is Lakeflow's word for a kind of dataset.
+func datasetType(d *dataset) string {
+	switch {
+	case d.isView():
+		return "VIEW"
+	case d.kind == materializedView:
+		return "MATERIALIZED_VIEW"
+	}
+	return "STREAMING_TABLE"
+}
+
+// runtimeDetails says what an update runs on.
+func (p *Pipeline) runtimeDetails() events.RuntimeDetailsDetails {
+	version := "weir"
+	if info, ok := debug.ReadBuildInfo(); ok {
+		version += " " + info.Main.Version
+	}
+	return events.RuntimeDetailsDetails{
+		RuntimeVersion: version, Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH,
+		Threads: p.tasksAtOnce(), MemoryLimit: p.opts.MemoryLimit,
+	}
+}
+
+// userName is who runs the process, as far as the system says.
+func userName() string {
+	if who, err := user.Current(); err == nil {
+		return who.Username
+	}
+	return os.Getenv("USER")
+}
+
+// defined tells of a table or sink, with its columns when it has been made.
 func (u *update) defined(d *dataset, columns *arrow.Schema) {
-	details := events.DatasetDefinitionDetails{DatasetType: strings.ToUpper(d.kind), NumFlows: len(d.flows), Expectations: expectationsOf(d)}
+	if d.kind == sink {
+		u.log.Emit(events.Event{Type: events.SinkDefinition, Message: "sink " + d.id, Origin: events.Origin{DatasetName: d.id, SinkName: d.id},
+			Details: events.SinkDefinitionDetails{Format: sinkFormat(d)}})
+		return
+	}
+	details := events.DatasetDefinitionDetails{DatasetType: datasetType(d), NumFlows: len(d.flows), Expectations: expectationsOf(d)}
 	if columns != nil {
 		for _, f := range columns.Fields() {
 			details.Schema = append(details.Schema, events.Column{Name: f.Name, Type: typeName(f.Type)})
 		}
 	}
 	u.log.Emit(events.Event{Type: events.DatasetDefinition, Message: "dataset " + d.id, Origin: events.Origin{DatasetName: d.id}, Details: details})
+}
+
+// sinkFormat is what a sink's flows write to.
+func sinkFormat(d *dataset) string {
+	for _, f := range d.flows {
+		if f.kind == handlerFlow {
+			return string(handlerFlow)
+		}
+	}
+	return "delta"
 }
 
 func expectationsOf(d *dataset) []events.Expectation {
@@ -65,7 +208,7 @@ func expectationsOf(d *dataset) []events.Expectation {
 	return out
 }
 
-// ended settles the update's state and writes the events down.
+// ended settles the update's state and writes the last events down.
 func (u *update) ended(ctx context.Context) {
 	u.result.State = Completed
 	for _, f := range u.result.Flows {
@@ -82,121 +225,44 @@ func (u *update) ended(ctx context.Context) {
 	u.logUpdate(u.result.State)
 	// The tables are committed: an event log that cannot be written is told,
 	// and does not make the update a failed one.
-	if err := u.log.Flush(context.WithoutCancel(ctx)); err != nil {
+	ctx = context.WithoutCancel(ctx)
+	if err := u.log.Flush(ctx); err != nil {
 		u.result.Warnings = append(u.result.Warnings, err.Error())
-		u.p.opts.Logger.Warn(err.Error())
+		u.logWarning(err)
+	} else if err := u.log.Pack(ctx); err != nil {
+		u.logWarning(err)
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.tell(Progress{State: u.result.State, Batch: -1})
 }
 
-func (u *update) logUpdate(s State) {
-	level := events.Info
-	if s == Failed {
-		level = events.Error
-	}
-	u.log.Emit(events.Event{Type: events.UpdateProgress, Level: level, Message: fmt.Sprintf("update %s is %s", u.result.UpdateID, s),
-		Details: events.StateDetails{State: string(s)}})
-}
+// logWarning tells what is wrong with the event log, where it cannot tell it itself.
+func (u *update) logWarning(err error) { u.p.opts.Logger.Warn(err.Error()) }
 
-// logFlow tells of a flow's new state; u.mu is held.
-func (u *update) logFlow(f *FlowResult, message string) {
-	e := events.Event{Type: events.FlowProgress, Message: message, Origin: events.Origin{DatasetName: f.Dataset, FlowName: f.Flow, FlowID: f.flowID}}
-	details := events.FlowProgressDetails{Status: string(f.State)}
-	switch f.State {
+func (u *update) logUpdate(s State) {
+	e := events.Event{Type: events.UpdateProgress, Message: fmt.Sprintf("update %s is %s", u.result.UpdateID, s)}
+	details := events.StateDetails{State: string(s)}
+	switch s {
 	case Failed:
-		e.Level, e.Error = events.Error, events.FailureOf(f.Err)
-	case Skipped, Canceled:
+		e.Level = events.Error
+		e.Error = u.failure()
+	case stopping, Canceled:
 		e.Level = events.Warn
-	case Completed:
-		details.Metrics = &events.FlowMetrics{OutputRows: f.RowsWritten, ExecutorTimeMS: f.Ended.Sub(f.Started).Milliseconds(), Fuel: f.Fuel, GuestMicros: f.GuestMicros}
-		details.DataQuality = &events.DataQuality{
-			DroppedRecords: f.Dropped, QuarantinedRecords: f.Quarantined,
-			RescuedRecords: f.Rescued, MalformedRecords: f.Malformed,
-			DroppedMalformed: f.DroppedMalformed, LostValues: f.LostValues,
-		}
-		for _, c := range f.Expectations {
-			details.DataQuality.Expectations = append(details.DataQuality.Expectations,
-				events.Expectation{Name: c.Name, Dataset: c.Dataset, Passed: c.Passed, Failed: c.Failed})
-		}
+		details.CancellationCause = "USER_ACTION"
 	}
 	e.Details = details
 	u.log.Emit(e)
 }
 
-// observe takes what the batch loop tells of a flow.
-func (u *update) observe(ctx context.Context, fl *flow, f *FlowResult, p stream.Progress) {
-	d := fl.target
+// failure is why the update failed: the error of the first flow that did.
+func (u *update) failure() *events.Failure {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	// The flow's generation exists before it looks at its source. A record
-	// that stays makes the next run refresh once more, which changes nothing.
-	if err := u.begun(ctx, fl); err != nil {
-		u.p.opts.Logger.Warn(err.Error(), "dataset", d.id)
-	}
-	if p.FlowID != "" {
-		f.flowID = p.FlowID
-	}
-	origin := events.Origin{DatasetName: d.id, FlowName: fl.name, FlowID: f.flowID}
-	out := Progress{Dataset: d.id, Flow: fl.name, State: Running, Batch: -1}
-	switch p.Kind {
-	case stream.ListingDone:
-		details := events.OperationDetails{Type: events.AutoLoaderListing, Status: "COMPLETED", DurationMS: p.Took.Milliseconds()}
-		details.Listing.Files = p.Backlog.Files
-		if p.Backlog.Files >= 0 {
-			u.log.Emit(events.Event{Type: events.OperationProgress, Message: "source listed", Origin: origin, Details: details})
+	for i := range u.result.Flows {
+		if f := &u.result.Flows[i]; f.State == Failed && f.Err != nil {
+			return events.FailureOf(f.Err)
 		}
-		return
-	case stream.BatchStarted:
-		return
-	case stream.RefreshDecided:
-		f.Refresh = &RefreshDecision{Technique: string(p.Decision.Technique), Reason: string(p.Decision.Reason), Detail: p.Decision.Detail}
-		u.log.Emit(events.Event{Type: events.PlanningInformation, Message: f.Refresh.String(), Origin: origin, Details: planning(d, f.Refresh)})
-		out.Message = f.Refresh.String()
-	case stream.BatchRetried:
-		f.Retries++
-		out.Message, out.Err = fmt.Sprintf("batch %d is tried again: %v", p.Batch, p.Err), p.Err
-		u.log.Emit(events.Event{Type: events.FlowProgress, Level: events.Warn, Message: out.Message, Origin: origin,
-			Error: events.FailureOf(p.Err), Details: events.FlowProgressDetails{Status: string(Running)}})
-	case stream.SchemaEvolved:
-		out.Message = fmt.Sprintf("new columns recorded: %v", p.NewColumns)
-		u.log.Emit(events.Event{Type: events.FlowProgress, Level: events.Warn, Message: out.Message, Origin: origin,
-			Details: events.FlowProgressDetails{Status: string(Running)}})
-	case stream.CheckpointFailed:
-		out.Message = fmt.Sprintf("version %d of %s is committed, but its checkpoint could not be written, which makes the table slower to open until the next one: %v", p.TargetVersion, p.Table, p.Err)
-		f.Warnings = append(f.Warnings, out.Message)
-		u.log.Emit(events.Event{Type: events.FlowProgress, Level: events.Warn, Message: out.Message, Origin: origin,
-			Error: events.FailureOf(p.Err), Details: events.FlowProgressDetails{Status: string(Running)}})
-	case stream.BatchCommitted:
-		f.add(p.Metrics)
-		out.Batch = p.Batch
-		batch := p.Batch
-		origin.BatchID = &batch
-		u.log.Emit(events.Event{Type: events.StreamProgress, Level: events.Metrics, Message: fmt.Sprintf("batch %d committed", p.Batch), Origin: origin, Details: events.StreamDetails{
-			BatchID: p.Batch, BatchTimestamp: p.Timestamp, InputFiles: p.Metrics.InputFiles, InputRows: p.Metrics.InputRows,
-			OutputRows: p.Metrics.OutputRows, FilesLeft: p.Backlog.Files, BytesLeft: p.Backlog.Bytes, TargetVersion: p.TargetVersion,
-			Fuel: p.Metrics.Fuel, GuestMicros: p.Metrics.GuestTime.Microseconds(),
-		}})
 	}
-	out.Metrics = f.Metrics
-	u.tell(out)
-}
-
-// add counts a committed batch; finish replaces the sums by the run's own.
-func (m *Metrics) add(s stream.Metrics) {
-	m.Batches++
-	m.Files += s.InputFiles
-	m.RowsRead += s.InputRows
-	m.RowsWritten += s.OutputRows
-	m.Dropped += s.DroppedRows
-	m.Quarantined += s.QuarantinedRows
-	m.Skipped += s.SkippedRows
-	m.RowErrors += s.RowErrors
-	m.Rescued += s.RescuedRows
-	m.Malformed += s.MalformedRows
-	m.DroppedMalformed += s.DroppedMalformed
-	m.LostValues += s.LostValues
-	m.Fuel += s.Fuel
-	m.GuestMicros += s.GuestTime.Microseconds()
+	return nil
 }

@@ -109,6 +109,10 @@ func (p *Pipeline) load(ctx context.Context) error {
 	if err := register(p.graph, p.spec, texts, p.modules); err != nil {
 		return err
 	}
+	if log := p.spec.EventLog; log != nil && p.graph.tables[*log] != nil {
+		return fault.New("PIPELINE_DUPLICATE_IDENTIFIERS", "%s is both a dataset and the published event log", log).
+			At(p.graph.tables[*log].place).WithHint("Give event_log in %s another name", p.spec.Path)
+	}
 	if err := p.graph.resolve(ctx, p.tableExists); err != nil {
 		return err
 	}

@@ -4,6 +4,8 @@ import (
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/weir-data/weir/host/stream"
 )
 
 // State is where an update or a flow stands; the words are the event log's.
@@ -118,7 +120,9 @@ type FlowResult struct {
 	Err error `json:"-"`
 
 	flowID  string
-	columns *arrow.Schema // of the target, once the flow ended
+	running bool           // the event log knows that it is
+	backlog stream.Backlog // what the source held when it was last asked
+	columns *arrow.Schema  // of the target, once the flow ended
 }
 
 // Result is what became of an update.

@@ -71,6 +71,11 @@ func (p *Pipeline) newUpdate(ctx context.Context, chosen *selection, opt RunOpti
 			}
 		}
 	}
+	if log := p.spec.EventLog; log != nil {
+		if err := p.catalog().Claim(ctx, *log, identity.PipelineID); err != nil {
+			return nil, fault.Place(err, "CATALOG_UNAVAILABLE", fault.Where{File: p.spec.Path})
+		}
+	}
 	u := &update{
 		p: p, opt: opt, chosen: chosen, slots: stream.NewSlots(p.tasksAtOnce()), lines: map[string]*lineCount{}, began: map[*flow]bool{},
 		result: &Result{
@@ -81,7 +86,7 @@ func (p *Pipeline) newUpdate(ctx context.Context, chosen *selection, opt RunOpti
 	if err := u.intend(ctx); err != nil {
 		return nil, err
 	}
-	u.openLog()
+	u.openLog(ctx)
 	return u, nil
 }
 

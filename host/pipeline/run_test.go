@@ -1,9 +1,7 @@
 package pipeline
 
 import (
-	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"os"
@@ -14,9 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/weir-data/weir/host/delta"
+	"github.com/weir-data/weir/host/events"
 	"github.com/weir-data/weir/host/fault"
-	"github.com/weir-data/weir/host/relation"
 	"github.com/weir-data/weir/host/storage"
 )
 
@@ -582,42 +579,17 @@ func TestTheEventLogTellsTheUpdate(t *testing.T) {
 // eventsOf gives message, level and details of the events of one type, in order.
 func eventsOf(t *testing.T, p *project, event string) []map[string]any {
 	t.Helper()
-	pl := p.open()
-	snapshot, err := snapshotOf(t.Context(), pl.openTable(pl.folder("event_log")))
-	if err != nil || snapshot == nil {
-		t.Fatalf("no event log: %v", err)
-	}
-	r, err := snapshot.Scan(t.Context(), delta.ScanOptions{})
+	read, err := p.open().Events(t.Context(), events.Filter{Types: []string{event}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer r.Release()
 	var out []map[string]any
-	for r.Next() {
-		for i := range int(r.RecordBatch().NumRows()) {
-			var row struct {
-				Message string `json:"message"`
-				Level   string `json:"level"`
-				Type    string `json:"event_type"`
-				Details string `json:"details"`
-				Seq     int64  `json:"sequence"`
-			}
-			if err := json.Unmarshal(relation.RowJSON(r.RecordBatch(), i), &row); err != nil {
-				t.Fatal(err)
-			}
-			if row.Type != event {
-				continue
-			}
-			details := map[string]map[string]any{}
-			if err := json.Unmarshal([]byte(row.Details), &details); err != nil {
-				t.Fatal(err)
-			}
-			found := map[string]any{"message": row.Message, "level": row.Level, "sequence": row.Seq}
-			maps.Copy(found, details[event])
-			out = append(out, found)
-		}
+	for i := range read {
+		details, _ := events.DetailsOf[map[string]any](&read[i])
+		found := map[string]any{"message": read[i].Message, "level": string(read[i].Level)}
+		maps.Copy(found, details)
+		out = append(out, found)
 	}
-	slices.SortFunc(out, func(a, b map[string]any) int { return cmp.Compare(a["sequence"].(int64), b["sequence"].(int64)) })
 	return out
 }
 

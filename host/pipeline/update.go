@@ -33,8 +33,6 @@ type update struct {
 // reads from are done.
 func (u *update) run(ctx context.Context) *Result {
 	tables := u.chosen.tables(u.p.graph)
-	u.started(tables)
-
 	done := map[*dataset]chan struct{}{}
 	var order []*flow
 	for _, d := range u.p.graph.order {
@@ -55,6 +53,7 @@ func (u *update) run(ctx context.Context) *Result {
 	for i, f := range order {
 		results[f] = &u.result.Flows[i]
 	}
+	stop := u.started(ctx, tables)
 
 	slots := make(chan struct{}, u.p.flowsAtOnce())
 	var all sync.WaitGroup
@@ -78,6 +77,7 @@ func (u *update) run(ctx context.Context) *Result {
 		})
 	}
 	all.Wait()
+	stop()
 	u.ended(ctx)
 	return u.result
 }
@@ -157,13 +157,18 @@ func (u *update) runFlow(ctx context.Context, fl *flow, f *FlowResult) {
 		u.change(f, Canceled, "canceled before it started", context.Cause(ctx))
 		return
 	}
-	u.change(f, Running, "running", nil)
+	u.change(f, Running, "", nil)
 	got, err := u.execute(ctx, fl, f)
 	u.mu.Lock()
 	f.finish(fl.target, got)
 	f.columns = got.Columns
 	u.mu.Unlock()
 	u.warnOfInput(f)
+	if err == nil {
+		u.mu.Lock()
+		u.logRunning(f)
+		u.mu.Unlock()
+	}
 	switch {
 	case err == nil:
 		u.change(f, Completed, "completed", nil)
@@ -292,7 +297,7 @@ func (u *update) warn(f *FlowResult, message string) {
 	f.Warnings = append(f.Warnings, message)
 	u.log.Emit(events.Event{Type: events.FlowProgress, Level: events.Warn, Message: message,
 		Origin:  events.Origin{DatasetName: f.Dataset, FlowName: f.Flow, FlowID: f.flowID},
-		Details: events.FlowProgressDetails{Status: string(f.State)}})
+		Details: events.FlowProgressDetails{Status: f.status()}})
 	u.tell(Progress{Dataset: f.Dataset, Flow: f.Flow, State: f.State, Batch: -1, Metrics: f.Metrics, Message: message})
 }
 
