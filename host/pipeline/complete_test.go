@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"context"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -162,5 +163,51 @@ CREATE OR REFRESH MATERIALIZED VIEW auto REFRESH POLICY AUTO AS SELECT count(*) 
 	p.write("sql/strict.sql", "CREATE OR REFRESH MATERIALIZED VIEW strict REFRESH POLICY INCREMENTAL STRICT AS SELECT count(*) AS n FROM products;")
 	if _, err := p.tryOpen(); fault.CodeOf(err) != "NOT_SUPPORTED" || !strings.Contains(err.Error(), "INCREMENTAL STRICT") {
 		t.Errorf("%v", err)
+	}
+}
+
+// A function that reads a table whole refuses rows as one of a stream does, and
+// its module is part of what the view follows from.
+func TestFunctionsInMaterializedViews(t *testing.T) {
+	for policy, want := range map[string]struct {
+		state                State
+		quarantined, skipped int64
+		rows                 []string
+	}{
+		"fail":       {Failed, 0, 0, nil},
+		"skip":       {Completed, 0, 2, []string{`{"n":1,"cities":1}`, `{"n":3,"cities":1}`}},
+		"quarantine": {Completed, 2, 0, []string{`{"n":1,"cities":1}`, `{"n":3,"cities":1}`}},
+	} {
+		t.Run(policy, func(t *testing.T) {
+			t.Parallel()
+			p := pluginProject(t, "plugins/fixtures/failing", `CREATE OR REFRESH MATERIALIZED VIEW gold.shaky (CONSTRAINT some EXPECT (cities > 0))
+TBLPROPERTIES ('weir.onRowError' = '${policy}') AS SELECT f.n, count(o.city) AS cities FROM failing AS f LEFT JOIN orders AS o USING (id) GROUP BY f.n;`, "failing.*")
+			maps.Copy(p.conf, map[string]string{"failing.key": "id", "policy": policy, "failing.input": "batch", "failing.mode": "row_error", "failing.every": "2"})
+			r := p.run(RunOptions{})
+			f := r.flow(t, "gold.shaky")
+			if f.State != want.state || f.Quarantined != want.quarantined || f.Skipped != want.skipped {
+				t.Fatalf("%s %v %+v", f.State, f.Err, f.Metrics)
+			}
+			if want.state == Failed {
+				if f.Error.Code != "ASKED_TO_FAIL" || f.Error.Row != 1 {
+					t.Errorf("%+v", f.Error)
+				}
+				return
+			}
+			p.wantRows("SELECT n, cities FROM gold.shaky ORDER BY n", want.rows...)
+			if policy == "quarantine" {
+				p.wantRows("SELECT _code, _row->>'$.id' AS id FROM gold.shaky_quarantine ORDER BY id",
+					`{"_code":"ASKED_TO_FAIL","id":"0"}`, `{"_code":"ASKED_TO_FAIL","id":"2"}`)
+			}
+			if r := p.completed(RunOptions{}); r.flow(t, "gold.shaky").Refresh.Reason != "NO_SOURCE_CHANGED" {
+				t.Errorf("%+v", r.flow(t, "gold.shaky").Refresh)
+			}
+			p.conf["failing.every"] = "4" // what a function may read of the configuration
+			r = p.completed(RunOptions{})
+			if d := r.flow(t, "gold.shaky").Refresh; d.Reason != "QUERY_FINGERPRINT_CHANGED" {
+				t.Errorf("%+v", d)
+			}
+			p.wantRows("SELECT count(*) AS n FROM gold.shaky", `{"n":3}`)
+		})
 	}
 }

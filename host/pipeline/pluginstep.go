@@ -83,7 +83,7 @@ func (s *pluginStep) Run(ctx context.Context, t *stream.Task, in array.RecordRea
 		call.OnState = func(state []byte) error { return t.SetState(name, state) }
 	}
 	var opened openReaders
-	rows := &rowOrdinals{}
+	rows, recent := &rowOrdinals{}, &recentRows{}
 	for i, side := range s.sides {
 		if side == nil {
 			r := s.feed(in, rows)
@@ -93,14 +93,22 @@ func (s *pluginStep) Run(ctx context.Context, t *stream.Task, in array.RecordRea
 		r, err := side.open(ctx, t)
 		if err != nil {
 			opened.release()
+			recent.release()
 			return nil, err
+		}
+		if i == 0 {
+			opened = append(opened, r)
+			r = recent.watch(r)
 		}
 		opened, call.Inputs[i] = append(opened, r), r
 	}
 	call.OnRowError = func(input int, row int64, code, message string) error {
-		if input != 0 || in == nil {
-			return fault.New("PLUGIN_FAILED", "%s.%s refuses row %d of its batch input %d: [%s] %s; only rows of the stream can be refused",
+		if input != 0 {
+			return fault.New("PLUGIN_FAILED", "%s.%s refuses row %d of its batch input %d: [%s] %s; only rows of the first input can be refused",
 				s.module.name, s.function.Name, row, input, code, message)
+		}
+		if in == nil {
+			return t.BatchRowError(row, func() ([]byte, error) { return recent.json(row) }, code, message)
 		}
 		ordinal, ok := rows.at(row)
 		if !ok {
@@ -115,6 +123,7 @@ func (s *pluginStep) Run(ctx context.Context, t *stream.Task, in array.RecordRea
 	out, err := s.module.loaded.Map(ctx, call)
 	if err != nil {
 		opened.release()
+		recent.release()
 		return nil, err
 	}
 	out = detached(out)
@@ -123,7 +132,7 @@ func (s *pluginStep) Run(ctx context.Context, t *stream.Task, in array.RecordRea
 		out = mapped(plain, withRow(plain.Schema()), s.unknownRows)
 		opened = append(opened, plain)
 	}
-	return releasing(out, opened.release), nil
+	return releasing(out, func() { opened.release(); recent.release() }), nil
 }
 
 // StateName implements stream.Stateful. A function that is given another name,

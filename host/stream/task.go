@@ -63,6 +63,15 @@ func (t *Task) RowError(row int64, code, message string) error {
 	return t.hooks.rowError(row, code, message)
 }
 
+// BatchRowError tells that a step of a batch query refuses a row of what it
+// reads whole, counted from 0; json gives the row when it is to be kept.
+func (t *Task) BatchRowError(row int64, json func() ([]byte, error), code, message string) error {
+	if t.hooks == nil {
+		return fault.New("INTERNAL_ERROR", "the task does not run")
+	}
+	return t.hooks.batchRowError(row, json, code, message)
+}
+
 // Metric adds to a figure of the user's; it is summed over the tasks of the
 // batches that commit.
 func (t *Task) Metric(name string, value float64) {

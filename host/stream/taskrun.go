@@ -83,6 +83,33 @@ func (h *taskHooks) openSide(ctx context.Context, name string) (array.RecordRead
 	return counting(r, func(rows int64) { h.query.read(sourceCounts{rows: rows}, snap.NumFiles(), 0) }), nil
 }
 
+func (h *taskHooks) batchRowError(row int64, json func() ([]byte, error), code, message string) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.errors++
+	switch h.policy {
+	case SkipRowErrors:
+		return nil
+	case QuarantineRowErrors:
+		text, err := json()
+		if err != nil {
+			return err
+		}
+		h.refused = append(h.refused, refusal{row: -1, seq: len(h.refused), code: code, text: message, json: text})
+		return nil
+	}
+	return h.stopWith(fault.New(code, "%s", message).At(fault.Where{Row: row + 1}))
+}
+
+// stopWith ends the task with the row error that came first; h.mu is held.
+func (h *taskHooks) stopWith(e *fault.Error) error {
+	err := e.WithHint("Set on_row_error to skip or quarantine to go on without such rows")
+	if h.stop == nil {
+		h.stop = err
+	}
+	return err
+}
+
 func (h *taskHooks) rowError(row int64, code, message string) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -102,12 +129,7 @@ func (h *taskHooks) rowError(row int64, code, message string) error {
 		where = h.source.locate(row)
 		where.Row = row + 1
 	}
-	err := fault.New(code, "%s", message).At(where).
-		WithHint("Set on_row_error to skip or quarantine to go on without such rows")
-	if h.stop == nil {
-		h.stop = err
-	}
-	return err
+	return h.stopWith(fault.New(code, "%s", message).At(where))
 }
 
 func (h *taskHooks) stopped() error {
