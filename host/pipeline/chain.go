@@ -18,8 +18,8 @@ import (
 // schemaOf gives the schema of a table that an input reads.
 type schemaOf func(ctx context.Context, in *input) (*arrow.Schema, error)
 
-// chain is a table's flow with the views on its way dissolved: one source, the
-// steps its rows go through, and the tables that steps read whole.
+// chain is a flow with the views on its way dissolved: one source, which a batch
+// query has not, the steps its rows go through, and the tables that steps read whole.
 type chain struct {
 	source *input
 	steps  []stream.Step
@@ -43,25 +43,34 @@ type functionLog func(t *stream.Task, function string, level abi.LogLevel, messa
 func (p *Pipeline) chainOf(f *flow, schemas schemaOf, log functionLog) *chain {
 	c := newChain(log)
 	b := &f.body
+	if f.kind == autoCDCFlow {
+		c.source, c.labels = b.streamInput(), []string{"AUTO CDC"}
+		return c
+	}
 	for {
 		if s := p.step(b, c, schemas); s != nil {
 			c.steps = append(c.steps, s)
 			c.labels = append(c.labels, b.label())
 		}
 		c.source = b.streamInput()
-		if c.source.dataset == nil || !c.source.dataset.isView() {
+		if c.source == nil || c.source.dataset == nil || !c.source.dataset.isView() {
 			break
 		}
 		b = c.source.dataset.query()
 	}
 	slices.Reverse(c.steps)
 	slices.Reverse(c.labels)
-	c.end(p, f.target)
+	c.end(p, f)
 	return c
 }
 
 // end adds what the target asks of the rows.
-func (c *chain) end(p *Pipeline, d *dataset) {
+func (c *chain) end(p *Pipeline, f *flow) {
+	d := f.target
+	if f.byName && len(d.columns) > 0 {
+		c.steps = append(c.steps, &fillStep{dataset: d, alloc: p.opts.Alloc})
+		c.labels = append(c.labels, "columns by name")
+	}
 	c.addRules(p, d.rules)
 	if len(d.columns) > 0 {
 		c.steps = append(c.steps, &declareStep{dataset: d})
@@ -125,6 +134,8 @@ func (p *Pipeline) step(b *body, c *chain, schemas schemaOf) stream.Step {
 		return s
 	case b.function != nil:
 		return &pluginStep{pipeline: p.spec.Name, module: b.module, function: b.function, sides: sides, log: c.log, alloc: p.opts.Alloc}
+	case len(sides) == 1 && sides[0] != nil: // a batch passes through a query as well
+		return &sqlStep{engine: p.engine, query: sql.Query{Text: "SELECT * FROM source"}, sides: map[string]batchInput{"source": sides[0]}}
 	}
 	return nil
 }
@@ -139,7 +150,7 @@ type batchInput interface {
 
 func (p *Pipeline) batchInput(in *input, c *chain, schemas schemaOf) batchInput {
 	if in.dataset != nil && in.dataset.isView() {
-		// checkStreams let only batch views through, which a body computes whole.
+		// checkFlow let only batch views through, which a body computes whole.
 		v := &viewInput{step: p.step(in.dataset.query(), c, schemas)}
 		c.views = append(c.views, v)
 		return v

@@ -7,7 +7,6 @@ import (
 
 	"github.com/weir-data/weir/host/delta"
 	"github.com/weir-data/weir/host/expect"
-	"github.com/weir-data/weir/host/fault"
 	"github.com/weir-data/weir/host/stream"
 )
 
@@ -17,7 +16,7 @@ func (p *Pipeline) batchChainOf(f *flow, schemas schemaOf, log functionLog) *cha
 	c := newChain(log)
 	c.steps = []stream.Step{p.step(&f.body, c, schemas)}
 	c.labels = []string{f.body.label()}
-	c.end(p, f.target)
+	c.end(p, f)
 	return c
 }
 
@@ -118,40 +117,4 @@ func (p *Pipeline) sideTables(c *chain) map[string]*delta.Table {
 		tables[id] = p.inputTable(in)
 	}
 	return tables
-}
-
-// checkBatch holds that a flow of a batch query reads no stream.
-func (g *graph) checkBatch(f *flow, streams []*input) error {
-	d := f.target
-	place := func(e *fault.Error) error { return e.At(fault.Where{Dataset: d.id}).At(f.place).At(d.place) }
-	switch {
-	case len(streams) > 0 && f.kind == onceFlow:
-		return place(fault.New("INVALID_FLOW_QUERY_TYPE", "the flow runs once and reads %s as a stream", streams[0].id()).
-			WithHint("Leave STREAM out: a flow that runs once reads what there is"))
-	case len(streams) > 0:
-		return place(fault.New("INVALID_FLOW_QUERY_TYPE", "Cannot create materialized view from streaming query: %s is read as a stream", streams[0].id()).
-			WithHint("Leave STREAM out, or create a streaming table"))
-	}
-	return nil
-}
-
-// checkSideFiles refuses files that a stream's steps would read whole, with
-// views or without: no offset entry pins them.
-func (f *flow) checkSideFiles() error {
-	var check func(b *body) error
-	check = func(b *body) error {
-		for _, in := range b.inputs {
-			if in.files != nil && !in.stream {
-				return fault.New("NOT_SUPPORTED", "beside a stream, files are read as a stream only, not as a batch input").At(fault.Where{Dataset: f.target.id}).At(in.place).
-					WithHint("Load %s into a materialized view or a streaming table and read that", in.files.path)
-			}
-			if in.dataset != nil && in.dataset.isView() {
-				if err := check(in.dataset.query()); err != nil {
-					return err
-				}
-			}
-		}
-		return nil
-	}
-	return check(&f.body)
 }

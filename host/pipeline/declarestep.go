@@ -2,10 +2,12 @@ package pipeline
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/weir-data/weir/host/expect"
 	"github.com/weir-data/weir/host/fault"
@@ -61,6 +63,45 @@ func (s *declareStep) Run(_ context.Context, _ *stream.Task, in array.RecordRead
 			return nil, err
 		}
 		return out, nil
+	}), nil
+}
+
+// fillStep gives the declared columns that a flow's query lacks: NULL in every row.
+type fillStep struct {
+	dataset *dataset
+	alloc   memory.Allocator
+}
+
+// Schema gives the columns of in and the missing ones.
+func (s *fillStep) Schema(_ context.Context, in *arrow.Schema) (*arrow.Schema, error) {
+	fields := in.Fields()
+	for _, c := range s.dataset.columns {
+		if _, ok := fieldFold(in, c.Name); !ok && c.Type != nil {
+			fields = append(fields, arrow.Field{Name: c.Name, Type: c.Type, Nullable: true})
+		}
+	}
+	meta := in.Metadata()
+	return arrow.NewSchema(fields, &meta), nil
+}
+
+// Run adds the columns to each batch.
+func (s *fillStep) Run(ctx context.Context, _ *stream.Task, in array.RecordReader) (array.RecordReader, error) {
+	schema, err := s.Schema(ctx, in.Schema())
+	if err != nil {
+		return nil, err
+	}
+	mem := s.alloc
+	if mem == nil {
+		mem = memory.DefaultAllocator
+	}
+	return mapped(in, schema, func(rec arrow.RecordBatch) (arrow.RecordBatch, error) {
+		columns := slices.Clone(rec.Columns())
+		for _, f := range schema.Fields()[len(columns):] {
+			null := array.MakeArrayOfNull(mem, f.Type, int(rec.NumRows()))
+			defer null.Release()
+			columns = append(columns, null)
+		}
+		return array.NewRecordBatch(schema, columns, rec.NumRows()), nil
 	}), nil
 }
 

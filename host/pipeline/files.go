@@ -54,7 +54,7 @@ func (p *Pipeline) tableNamed(name string) (*dataset, error) {
 		return nil, err
 	}
 	if d != nil && d.isView() {
-		return nil, fault.New("UNKNOWN_DATASET", "%q is a temporary view; only tables can be named here", name).
+		return nil, fault.New("UNKNOWN_DATASET", "%q is a view; only tables can be named here", name).
 			WithHint("Name a table that reads it")
 	}
 	if d == nil {

@@ -14,8 +14,9 @@ import (
 // graph is every dataset of a pipeline with its inputs resolved.
 type graph struct {
 	defaults catalog.Name
-	tables   map[catalog.Name]*dataset
-	views    map[string]*dataset // by lower-case name
+	tables   map[catalog.Name]*dataset // persistent views, too
+	views    map[string]*dataset       // temporary views and sinks, by lower-case name
+	flows    map[string]*flow          // those with a name of their own
 	// order has upstream before downstream and is always the same; level counts
 	// the longest way from a source.
 	order []*dataset
@@ -23,18 +24,18 @@ type graph struct {
 }
 
 func newGraph(defaults catalog.Name) *graph {
-	return &graph{defaults: defaults, tables: map[catalog.Name]*dataset{}, views: map[string]*dataset{}, level: map[*dataset]int{}}
+	return &graph{defaults: defaults, tables: map[catalog.Name]*dataset{}, views: map[string]*dataset{}, flows: map[string]*flow{}, level: map[*dataset]int{}}
 }
 
 // add registers a dataset under the name it was written with.
 func (g *graph) add(d *dataset, written string) error {
-	if d.isView() {
-		key := strings.ToLower(strings.Trim(written, "`"))
+	if d.kind == temporaryView || d.kind == sink {
+		key := bareKey(written)
 		if _, err := catalog.ParseName(written, g.defaults); err != nil {
 			return fault.Place(err, "INVALID_TABLE_NAME", d.place)
 		}
 		if strings.Contains(key, ".") {
-			return fault.New("INVALID_TABLE_NAME", "%q: a temporary view has no catalog and no schema", written).At(d.place).
+			return fault.New("INVALID_TABLE_NAME", "%q: a %s has no catalog and no schema", written, strings.ReplaceAll(d.kind, "_", " ")).At(d.place).
 				WithHint("Give it a name of one part")
 		}
 		d.id = key
@@ -91,7 +92,7 @@ func stripLive(written string) string {
 // pipeline's, and name is then the full one.
 func (g *graph) lookup(written string) (table, quarantineOf *dataset, name catalog.Name, err error) {
 	written = stripLive(written)
-	if v := g.views[strings.ToLower(strings.Trim(written, "`"))]; v != nil {
+	if v := g.views[bareKey(written)]; v != nil {
 		return v, nil, catalog.Name{}, nil
 	}
 	name, err = catalog.ParseName(written, g.defaults)
@@ -111,22 +112,27 @@ func (g *graph) lookup(written string) (table, quarantineOf *dataset, name catal
 	return nil, nil, name, nil
 }
 
+// neighbour is what the storage holds under a name that is not this pipeline's.
+type neighbour struct {
+	kind string // as a dataset's; "" when nothing says
+}
+
 // resolve finds what every input names, checks streams against batches, and
-// puts the datasets in order. exists tells whether a table that is not this
-// pipeline's is there.
-func (g *graph) resolve(ctx context.Context, exists func(context.Context, catalog.Name) (bool, error)) error {
+// puts the datasets in order. around tells what lies under a name that is not
+// this pipeline's, nil for nothing.
+func (g *graph) resolve(ctx context.Context, around func(context.Context, catalog.Name) (*neighbour, error)) error {
 	all := g.sorted()
-	if len(g.tables) == 0 {
+	if !slices.ContainsFunc(all, func(d *dataset) bool { return d.kind != temporaryView }) {
 		return fault.New("RUN_EMPTY_PIPELINE", "the pipeline defines no table").
 			WithHint("Name SQL files under libraries, or modules under plugins")
 	}
 	for _, d := range all {
 		if len(d.flows) == 0 {
 			return fault.New("PIPELINE_DATASET_WITHOUT_FLOW", "no flow fills the dataset").At(fault.Where{Dataset: d.id}).At(d.place).
-				WithHint("Give it a function, or a flow with this target")
+				WithHint("Give it a query or a function, or a flow with this target")
 		}
 		for _, in := range d.inputs() {
-			if err := g.resolveInput(ctx, d, in, exists); err != nil {
+			if err := g.resolveInput(ctx, d, in, around); err != nil {
 				return err
 			}
 		}
@@ -135,56 +141,66 @@ func (g *graph) resolve(ctx context.Context, exists func(context.Context, catalo
 		return err
 	}
 	for _, d := range g.order {
+		if err := g.checkDataset(d); err != nil {
+			return err
+		}
 		for _, f := range d.flows {
-			if err := g.checkStreams(f); err != nil {
+			if err := checkFlow(f); err != nil {
 				return err
 			}
-		}
-		if d.isView() || !d.quarantines() {
-			continue
-		}
-		if other := g.tables[d.name.Quarantine()]; other != nil {
-			return fault.New("PIPELINE_DUPLICATE_IDENTIFIERS", "the dataset has the name of the quarantine table of %s", d.id).
-				At(fault.Where{Dataset: other.id}).At(other.place).WithHint("Rename it")
 		}
 	}
 	return nil
 }
 
-func (g *graph) resolveInput(ctx context.Context, d *dataset, in *input, exists func(context.Context, catalog.Name) (bool, error)) error {
+func (g *graph) resolveInput(ctx context.Context, d *dataset, in *input, around func(context.Context, catalog.Name) (*neighbour, error)) error {
 	if in.files != nil {
 		return nil
 	}
 	place := func(e *fault.Error) error { return e.At(fault.Where{Dataset: d.id}).At(in.place).At(d.place) }
+	if v := g.views[bareKey(in.bare)]; in.bare != "" && v != nil {
+		in.dataset = v
+	}
 	table, quarantineOf, name, err := g.lookup(in.written)
 	switch {
+	case in.dataset != nil:
 	case err != nil:
 		return fault.Place(err, "INVALID_TABLE_NAME", in.place)
 	case table != nil:
 		in.dataset = table
-		return nil
 	case quarantineOf != nil:
 		in.quarantine = quarantineOf
+	}
+	if in.dataset != nil && in.dataset.kind == sink {
+		return place(fault.New("TABLE_OR_VIEW_NOT_FOUND", "%q is a sink, which cannot be read", in.written).
+			WithHint("Read the table that its flow reads"))
+	}
+	if in.upstream() != nil {
 		return nil
 	}
-	found, err := exists(ctx, name)
+	found, err := around(ctx, name)
 	if err != nil {
 		return err
 	}
-	if !found {
+	if found == nil {
 		e := fault.New("TABLE_OR_VIEW_NOT_FOUND", "there is no dataset or table %q", in.written)
 		return place(suggest(e, in.written, g.names(), "Names without catalog and schema mean "+g.defaults.Catalog+"."+g.defaults.Schema))
 	}
-	in.external = name
+	in.external, in.externalKind = name, found.kind
 	return nil
 }
+
+func bareKey(written string) string { return strings.ToLower(strings.Trim(written, "`")) }
 
 // names lists the spellings under which the datasets can be read.
 func (g *graph) names() []string {
 	var out []string
 	for _, d := range g.sorted() {
-		if d.isView() {
+		switch d.kind {
+		case temporaryView:
 			out = append(out, d.id)
+			continue
+		case sink:
 			continue
 		}
 		out = append(out, d.name.Table, d.name.Schema+"."+d.name.Table, d.id)
@@ -197,7 +213,7 @@ func (g *graph) tableNames() []string {
 	var out []string
 	for _, d := range g.sorted() {
 		switch {
-		case d.isView():
+		case !d.isTable():
 		case d.name.Catalog != g.defaults.Catalog:
 			out = append(out, d.id)
 		case d.name.Schema != g.defaults.Schema:
@@ -207,47 +223,6 @@ func (g *graph) tableNames() []string {
 		}
 	}
 	return out
-}
-
-// checkStreams holds streams and batches apart: a table needs one stream, a
-// streaming view must be read as one.
-func (g *graph) checkStreams(f *flow) error {
-	d := f.target
-	place := func(e *fault.Error) error { return e.At(fault.Where{Dataset: d.id}).At(d.place) }
-	var streams []*input
-	for _, in := range f.body.inputs {
-		if in.stream {
-			streams = append(streams, in)
-		}
-		if in.dataset == nil || !in.dataset.isView() {
-			continue
-		}
-		streaming := in.dataset.query().streamInput() != nil
-		if streaming && !in.stream {
-			return place(fault.New("INCOMPATIBLE_STREAMING_VIEW_READ", "%s is a streaming view and must be read as a stream", in.dataset.id).
-				WithHint("Write STREAM(%s)", in.dataset.id))
-		}
-		if !streaming && in.stream {
-			return place(fault.New("INCOMPATIBLE_BATCH_VIEW_READ", "%s is a batch view and cannot be read as a stream", in.dataset.id).
-				WithHint("Write %s without STREAM", in.dataset.id))
-		}
-	}
-	if f.kind == completeFlow || f.kind == onceFlow {
-		return g.checkBatch(f, streams)
-	}
-	switch {
-	case len(streams) > 1:
-		return place(fault.New("NOT_SUPPORTED", "a join of two streams (%s and %s)", streams[0].id(), streams[1].id()).
-			WithHint("Read one of them without STREAM"))
-	case len(streams) == 0 && !d.isView():
-		return place(fault.New("INVALID_FLOW_QUERY_TYPE", "Cannot create streaming table from batch query: no input is read as a stream").
-			WithHint("Write STREAM before the input whose new rows are to be appended"))
-	case d.isView() && len(d.rules) > 0:
-		return place(fault.New("NOT_SUPPORTED", "expectations on a temporary view").WithHint("Put them on the table that reads it"))
-	case !d.isView():
-		return f.checkSideFiles()
-	}
-	return nil
 }
 
 // sorted gives all datasets by name.

@@ -16,7 +16,7 @@ type built struct {
 	spec       *Spec
 	statements []sql.Statement
 	modules    []*module
-	others     []string // tables of other pipelines
+	others     []string // tables of other pipelines, with their kind behind a space
 }
 
 func build(definitions ...func(*built)) (*graph, error) {
@@ -25,21 +25,16 @@ func build(definitions ...func(*built)) (*graph, error) {
 		def(b)
 	}
 	g := newGraph(catalog.Name{Catalog: "c", Schema: "s"})
-	for i := range b.statements {
-		if err := registerStatement(g, &b.statements[i]); err != nil {
-			return nil, err
-		}
-	}
-	if err := register(g, b.spec, nil, b.modules); err != nil {
+	if err := register(g, b.spec, b.statements, b.modules); err != nil {
 		return nil, err
 	}
-	return g, g.resolve(context.Background(), func(_ context.Context, n catalog.Name) (bool, error) {
+	return g, g.resolve(context.Background(), func(_ context.Context, n catalog.Name) (*neighbour, error) {
 		for _, other := range b.others {
-			if n.String() == other {
-				return true, nil
+			if name, kind, _ := strings.Cut(other, " "); n.String() == name {
+				return &neighbour{kind: kind}, nil
 			}
 		}
-		return false, nil
+		return nil, nil
 	})
 }
 
@@ -51,6 +46,33 @@ func table(name string, inputs ...string) func(*built) {
 func view(name string, inputs ...string) func(*built) {
 	return statement(sql.TemporaryView, name, inputs...)
 }
+
+// mv defines a materialized view, shared a persistent view, target a table that flows fill.
+func mv(name string, inputs ...string) func(*built) {
+	return statement(sql.MaterializedView, name, inputs...)
+}
+
+func shared(name string, inputs ...string) func(*built) { return statement(sql.View, name, inputs...) }
+
+func target(name string) func(*built) { return statement(sql.StreamingTable, name) }
+
+// insert defines a flow, once one that runs one time.
+func insert(name, into string, inputs ...string) func(*built) {
+	return func(b *built) {
+		statement(sql.Flow, name, inputs...)(b)
+		b.statements[len(b.statements)-1].Flow = &sql.FlowDef{Name: name, Target: into, ByName: true}
+	}
+}
+
+func once(name, into string, inputs ...string) func(*built) {
+	return func(b *built) {
+		insert(name, into, inputs...)(b)
+		b.statements[len(b.statements)-1].Flow.Once = true
+	}
+}
+
+// private makes the statement before it private.
+func private(b *built) { b.statements[len(b.statements)-1].Private = true }
 
 func statement(kind sql.Kind, name string, inputs ...string) func(*built) {
 	return func(b *built) {
@@ -146,7 +168,7 @@ func TestQuarantineTablesCanBeRead(t *testing.T) {
 }
 
 // Whatever is wrong with the graph is an error with the place of its definition.
-// covers A1 A2 A57 A60 A100 A103 A113 A115 A122 A124
+// covers A1 A2 A57 A60 A100 A103 A113 A114 A115 A116 A117 A118 A122 A124 A130
 func TestGraphRefusals(t *testing.T) {
 	streaming := abi.Function{Name: "f", Kind: abi.KindMap, Inputs: []abi.Input{{Dataset: "a", Mode: abi.ModeStream}}}
 	fn := func(change func(*abi.Function)) []abi.Function {
@@ -180,18 +202,18 @@ func TestGraphRefusals(t *testing.T) {
 			"CIRCULAR_DEPENDENCY", []string{"c.s.a ← v ← c.s.b ← c.s.a"}},
 		"batch query":              {[]func(*built){source, table("b", "a")}, "INVALID_FLOW_QUERY_TYPE", []string{"Cannot create streaming table from batch query", "line 2"}},
 		"batch files":              {[]func(*built){table("b", "files:/l")}, "INVALID_FLOW_QUERY_TYPE", []string{"Cannot create streaming table from batch query"}},
-		"files as side input":      {[]func(*built){table("b", "STREAM(files:/l)", "files:/m")}, "NOT_SUPPORTED", []string{"not as a batch input", "/m"}},
+		"files as side input":      {[]func(*built){table("b", "STREAM(files:/l)", "files:/m")}, "NOT_SUPPORTED", []string{"as a batch input", "/m"}},
 		"two streams":              {[]func(*built){source, table("b", "STREAM(a)", "STREAM(files:/l)")}, "NOT_SUPPORTED", []string{"a join of two streams"}},
 		"streaming view as batch":  {[]func(*built){source, view("v", "STREAM(a)"), table("b", "STREAM(a)", "v")}, "INCOMPATIBLE_STREAMING_VIEW_READ", []string{"STREAM(v)"}},
 		"batch view as stream":     {[]func(*built){source, view("v", "a"), table("b", "STREAM(v)")}, "INCOMPATIBLE_BATCH_VIEW_READ", nil},
-		"expectations on a view":   {[]func(*built){source, view("v", "STREAM(a)"), constrain("x", "warn"), table("b", "STREAM(v)")}, "NOT_SUPPORTED", []string{"expectations on a temporary view"}},
+		"expectations on a view":   {[]func(*built){source, view("v", "STREAM(a)"), constrain("x", "warn"), table("b", "STREAM(v)")}, "NOT_SUPPORTED", []string{"expectations on a view"}},
 		"an expectation twice":     {[]func(*built){source, constrain("x", "warn"), constrain("x", "drop")}, "DUPLICATE_EXPECTATION", []string{`"x"`}},
 		"an unknown action":        {[]func(*built){source, constrain("x", "explode")}, "INVALID_EXPECTATION", []string{"explode"}},
 		"an unknown property":      {[]func(*built){source, property("weir.onrowerrors", "skip")}, "UNKNOWN_OPTION", []string{"weir.onRowError", "line 1"}},
 		"an unknown policy":        {[]func(*built){source, property("weir.onRowError", "drop")}, "INVALID_OPTION", []string{"quarantine"}},
 		"the name of a quarantine": {[]func(*built){source, constrain("x", "quarantine"), table("a_quarantine", "STREAM(files:/l)")}, "PIPELINE_DUPLICATE_IDENTIFIERS", []string{"quarantine table of c.s.a"}},
-		"a materialized view":      {[]func(*built){source, declare(abi.Dataset{Name: "m", Type: abi.DatasetMaterializedView, Function: "f"}, streaming)}, "INVALID_FLOW_QUERY_TYPE", []string{"materialized view", "m.wasm"}},
-		"a sink":                   {[]func(*built){source, declare(abi.Dataset{Name: "m", Type: abi.DatasetSink})}, "NOT_SUPPORTED", []string{"a sink cannot"}},
+		"a materialized view":      {[]func(*built){source, declare(abi.Dataset{Name: "m", Type: abi.DatasetMaterializedView, Function: "f"}, streaming)}, "INVALID_FLOW_QUERY_TYPE", []string{"Cannot create materialized view from streaming query", "m.wasm"}},
+		"a sink":                   {[]func(*built){source, declare(abi.Dataset{Name: "m", Type: abi.DatasetSink, Format: "delta"})}, "PIPELINE_DATASET_WITHOUT_FLOW", []string{"m"}},
 		"a table without a flow":   {[]func(*built){source, declare(abi.Dataset{Name: "m", Type: abi.DatasetStreamingTable})}, "PIPELINE_DATASET_WITHOUT_FLOW", []string{"c.s.m"}},
 		"an unknown function":      {[]func(*built){source, declare(abi.Dataset{Name: "m", Type: abi.DatasetStreamingTable, Function: "g"}, streaming)}, "PLUGIN_FUNCTION_NOT_FOUND", []string{`"g"`}},
 		"a query function":         {[]func(*built){source, declare(abi.Dataset{Name: "m", Type: abi.DatasetStreamingTable, Function: "f"}, fn(func(f *abi.Function) { f.Kind = abi.KindQuery })...)}, "NOT_SUPPORTED", []string{"of kind query"}},
@@ -205,13 +227,46 @@ func TestGraphRefusals(t *testing.T) {
 		"a source that is not closed": {[]func(*built){source, declare(abi.Dataset{Name: "m", Type: abi.DatasetStreamingTable, Function: "f"}, fn(func(f *abi.Function) {
 			f.Inputs[0] = abi.Input{Source: &abi.Source{Format: "cloudFiles", Path: "${nope"}, Mode: "stream"}
 		})...)}, "INVALID_CONFIGURATION_REFERENCE", nil},
-		"an unknown declared type":   {[]func(*built){source, declare(abi.Dataset{Name: "m", Type: abi.DatasetStreamingTable, Function: "f", Schema: []abi.Column{{Name: "x", Type: "money"}}}, streaming)}, "INVALID_MANIFEST", []string{`"x"`}},
-		"a flow into nothing":        {[]func(*built){source, manifest(abi.Manifest{Flows: []abi.Flow{{Type: abi.FlowAppend, Target: "b", Source: "a"}}})}, "TABLE_OR_VIEW_NOT_FOUND", []string{`"b"`}},
-		"a second flow into a table": {[]func(*built){source, manifest(abi.Manifest{Flows: []abi.Flow{{Name: "late", Type: abi.FlowAppend, Target: "a", Source: "a"}}})}, "NOT_SUPPORTED", []string{"several flows into one table"}},
-		"a flow into a view":         {[]func(*built){source, view("v", "STREAM(a)"), manifest(abi.Manifest{Flows: []abi.Flow{{Type: abi.FlowAppend, Target: "v", Source: "a"}}})}, "INVALID_FLOW_QUERY_TYPE", nil},
-		"an auto cdc flow":           {[]func(*built){source, manifest(abi.Manifest{Flows: []abi.Flow{{Type: abi.FlowAutoCDC, Target: "a", Source: "a"}}})}, "NOT_SUPPORTED", []string{"auto_cdc"}},
-		"a snapshot flow":            {[]func(*built){source, manifest(abi.Manifest{Flows: []abi.Flow{{Type: abi.FlowAutoCDCFromSnapshot, Target: "a", Source: "a"}}})}, "NOT_SUPPORTED", []string{"auto_cdc_from_snapshot"}},
-		"a flow that runs once":      {[]func(*built){source, manifest(abi.Manifest{Flows: []abi.Flow{{Type: abi.FlowAppend, Target: "a", Source: "a", Once: true}}})}, "NOT_SUPPORTED", []string{"once"}},
+		"an unknown declared type": {[]func(*built){source, declare(abi.Dataset{Name: "m", Type: abi.DatasetStreamingTable, Function: "f", Schema: []abi.Column{{Name: "x", Type: "money"}}}, streaming)}, "INVALID_MANIFEST", []string{`"x"`}},
+		// covers A122: what is appended needs a stream, what is computed as a whole has none.
+		"an mv of a stream":            {[]func(*built){source, mv("m", "STREAM(a)")}, "INVALID_FLOW_QUERY_TYPE", []string{"Cannot create materialized view from streaming query", "line 2"}},
+		"a stream of an mv":            {[]func(*built){source, mv("m", "a"), table("b", "STREAM(m)")}, "STREAMING_FROM_MATERIALIZED_VIEW", []string{"c.s.m", "line 3"}},
+		"a stream of another's mv":     {[]func(*built){table("b", "STREAM(c.gold.m)"), other("c.gold.m materialized_view")}, "STREAMING_FROM_MATERIALIZED_VIEW", []string{"c.gold.m"}},
+		"a stream of an mv, by a view": {[]func(*built){source, mv("m", "a"), view("v", "STREAM(m)"), table("b", "STREAM(v)")}, "STREAMING_FROM_MATERIALIZED_VIEW", []string{"line 3"}},
+		"an mv of a streaming view":    {[]func(*built){source, view("v", "STREAM(a)"), mv("m", "v")}, "INCOMPATIBLE_STREAMING_VIEW_READ", []string{"line 3"}},
+		"a batch flow":                 {[]func(*built){source, target("t"), insert("f", "t", "a")}, "INVALID_FLOW_QUERY_TYPE", []string{"Cannot create streaming table from batch query", "line 3"}},
+		"a once flow of a stream":      {[]func(*built){source, target("t"), once("f", "t", "STREAM(a)")}, "INVALID_FLOW_QUERY_TYPE", []string{"runs once", "line 3"}},
+		"two streams in a flow":        {[]func(*built){source, target("t"), insert("f", "t", "STREAM(a)", "STREAM(files:/l)")}, "NOT_SUPPORTED", []string{"a join of two streams", "line 3"}},
+		"files behind a view":          {[]func(*built){source, view("v", "files:/m"), table("b", "STREAM(a)", "v")}, "NOT_SUPPORTED", []string{"/m", "line 3"}},
+		"an empty table":               {[]func(*built){source, target("t")}, "PIPELINE_DATASET_WITHOUT_FLOW", []string{"c.s.t", "line 2"}},
+
+		// covers A114 A116 A124: flows have names and one target.
+		"a flow into an mv":             {[]func(*built){source, mv("m", "a"), insert("f", "m", "STREAM(a)")}, "INVALID_FLOW_QUERY_TYPE", []string{"materialized view", "line 3"}},
+		"a flow into another's table":   {[]func(*built){source, insert("f", "gold.t", "STREAM(a)"), other("c.gold.t")}, "TABLE_OR_VIEW_NOT_FOUND", []string{"no dataset of this pipeline", "line 2"}},
+		"two flows of one name":         {[]func(*built){source, target("t"), insert("f", "t", "STREAM(a)"), insert("F", "t", "STREAM(a)")}, "PIPELINE_DUPLICATE_IDENTIFIERS", []string{"a.sql:3", "line 4"}},
+		"two flows, two targets":        {[]func(*built){source, target("t"), target("u"), insert("f", "t", "STREAM(a)"), insert("f", "u", "STREAM(a)")}, "PIPELINE_DUPLICATE_IDENTIFIERS", []string{"a.sql:4", "c.s.t", "line 5"}},
+		"a flow named as its table":     {[]func(*built){source, table("t", "STREAM(a)"), insert("t", "t", "STREAM(a)")}, "PIPELINE_DUPLICATE_IDENTIFIERS", []string{"a.sql:2", "line 3"}},
+		"a flow named as another table": {[]func(*built){source, target("t"), insert("A", "t", "STREAM(a)")}, "FLOW_NAME_CONFLICTS_WITH_TABLE", []string{`"a"`, "line 3"}},
+		"a cycle through a second flow": {[]func(*built){source, table("t", "STREAM(a)"), table("u", "STREAM(t)"), insert("f", "t", "STREAM(u)")}, "CIRCULAR_DEPENDENCY", []string{"c.s.t ← c.s.u ← c.s.t"}},
+		"append and auto cdc":           {[]func(*built){source, table("t", "STREAM(a)"), manifest(abi.Manifest{Flows: []abi.Flow{{Name: "f", Type: abi.FlowAutoCDC, Target: "t", Source: "a", Keys: []string{"id"}}}})}, "INCOMPATIBLE_FLOWS", []string{"append flow t"}},
+		"auto cdc once":                 {[]func(*built){source, target("t"), manifest(abi.Manifest{Flows: []abi.Flow{{Type: abi.FlowAutoCDC, Target: "t", Source: "a", Once: true}}})}, "NOT_SUPPORTED", []string{"AUTO CDC", "once"}},
+
+		// covers A117: others can compute a persistent view.
+		"a streaming persistent view": {[]func(*built){source, shared("v", "STREAM(a)")}, "INVALID_FLOW_QUERY_TYPE", []string{"persistent view", "line 2"}},
+		"a stream of it":              {[]func(*built){source, shared("v", "a"), table("b", "STREAM(v)")}, "INCOMPATIBLE_BATCH_VIEW_READ", []string{"line 3"}},
+		"it reads a temporary view":   {[]func(*built){source, view("t", "a"), shared("v", "t")}, "INVALID_TEMP_OBJ_REFERENCE", []string{"t is temporary", "line 3"}},
+		"it reads a private table":    {[]func(*built){source, table("b", "STREAM(a)"), private, shared("v", "b")}, "INVALID_TEMP_OBJ_REFERENCE", []string{"c.s.b is private", "line 3"}},
+		"it reads files":              {[]func(*built){source, shared("v", "files:/m")}, "NOT_SUPPORTED", []string{"/m", "line 2"}},
+		"a persistent view's name":    {[]func(*built){source, shared("A", "a")}, "PIPELINE_DUPLICATE_IDENTIFIERS", []string{"line 2"}},
+		"a cycle of persistent views": {[]func(*built){source, shared("v", "w"), shared("w", "v")}, "CIRCULAR_DEPENDENCY", []string{"c.s.v ← c.s.w ← c.s.v"}},
+
+		// covers A130: sinks are written to and not read.
+		"a sink that is read":     {[]func(*built){source, declare(abi.Dataset{Name: "out", Type: abi.DatasetSink, Format: "delta"}), table("b", "STREAM(out)")}, "TABLE_OR_VIEW_NOT_FOUND", []string{"a sink", "line 2"}},
+		"a sink with a schema":    {[]func(*built){source, declare(abi.Dataset{Name: "x.out", Type: abi.DatasetSink, Format: "delta"})}, "INVALID_TABLE_NAME", []string{"a sink has no catalog"}},
+		"a once flow into a sink": {[]func(*built){source, declare(abi.Dataset{Name: "out", Type: abi.DatasetSink, Format: "delta"}), once("f", "out", "a")}, "INVALID_FLOW_QUERY_TYPE", []string{"append flows only"}},
+		"a flow into nothing":     {[]func(*built){source, manifest(abi.Manifest{Flows: []abi.Flow{{Type: abi.FlowAppend, Target: "b", Source: "a"}}})}, "TABLE_OR_VIEW_NOT_FOUND", []string{`"b"`}},
+		"a flow into a view":      {[]func(*built){source, view("v", "STREAM(a)"), manifest(abi.Manifest{Flows: []abi.Flow{{Type: abi.FlowAppend, Target: "v", Source: "a"}}})}, "INVALID_FLOW_QUERY_TYPE", nil},
+		"a snapshot flow":         {[]func(*built){source, manifest(abi.Manifest{Flows: []abi.Flow{{Type: abi.FlowAutoCDCFromSnapshot, Target: "a", Source: "a"}}})}, "NOT_SUPPORTED", []string{"auto_cdc_from_snapshot"}},
 		"a flow with a path as name": {[]func(*built){source, manifest(abi.Manifest{
 			Datasets: []abi.Dataset{{Name: "b", Type: abi.DatasetStreamingTable}},
 			Flows:    []abi.Flow{{Name: "../x", Type: abi.FlowAppend, Target: "b", Source: "a"}}})}, "INVALID_FLOW_NAME", []string{"../x"}},

@@ -18,6 +18,7 @@ const (
 	streamingTable   = "streaming_table"
 	temporaryView    = "temporary_view"
 	materializedView = "materialized_view"
+	persistentView   = "view"
 	sink             = "sink"
 )
 
@@ -26,7 +27,7 @@ type dataset struct {
 	// id is the three-part name of a table, the bare name of a view.
 	id   string
 	kind string
-	// name is set for tables only: a view is nowhere in the storage.
+	// name is set for what others can read: tables and persistent views.
 	name catalog.Name
 
 	comment     string
@@ -35,10 +36,16 @@ type dataset struct {
 	partitionBy []string
 	clusterBy   []string
 	columns     []sql.Column // declared; nil when the query's own are taken
+	keys        []sql.KeyConstraint
 	rules       []expect.Rule
 	onRowError  stream.RowErrorPolicy
 	// refreshPolicy is how a materialized view wants to be refreshed.
 	refreshPolicy stream.RefreshPolicy
+	// format and options are those of a sink, module and function its handler.
+	format   string
+	options  map[string]string
+	module   *module
+	function *abi.Function
 
 	// flows fill the table. A view has exactly one, which is its query.
 	flows []*flow
@@ -61,7 +68,11 @@ func (d *dataset) inputs() iter.Seq2[*flow, *input] {
 	}
 }
 
-func (d *dataset) isView() bool { return d.kind == temporaryView }
+// isView tells whether the dataset is a query that those who read it run.
+func (d *dataset) isView() bool { return d.kind == temporaryView || d.kind == persistentView }
+
+// isTable tells whether the dataset is a Delta table of this pipeline.
+func (d *dataset) isTable() bool { return d.kind == streamingTable || d.kind == materializedView }
 
 // quarantines tells whether rows of the dataset can end in its quarantine table.
 func (d *dataset) quarantines() bool {
@@ -98,7 +109,12 @@ type flow struct {
 	target     *dataset
 	body       body
 	onRowError stream.RowErrorPolicy
-	place      fault.Where
+	// byName is set for flows of their own: columns of the target that the query
+	// does not give are NULL.
+	byName  bool
+	comment string
+	cdc     *changes // of an auto_cdc flow
+	place   fault.Where
 }
 
 // where says which flow it is and where it is defined.
@@ -151,7 +167,10 @@ type input struct {
 	stream bool
 	// written is the dataset's name as the user wrote it; "" for files.
 	written string
-	columns []string // the projection of a function
+	// bare is the name before USE completed it: a temporary view has no other.
+	bare    string
+	options map[string]string // of a stream of a table
+	columns []string          // the projection of a function
 	files   *files
 	place   fault.Where
 
@@ -159,6 +178,8 @@ type input struct {
 	dataset    *dataset     // one of this pipeline's
 	quarantine *dataset     // the quarantine table of one of this pipeline's
 	external   catalog.Name // a table that is not this pipeline's
+
+	externalKind string // what the external one is, as a dataset's kind; "" when nothing says
 }
 
 // files is a file source as written.

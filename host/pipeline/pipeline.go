@@ -106,14 +106,18 @@ func (p *Pipeline) load(ctx context.Context) error {
 		p.modules = append(p.modules, m)
 	}
 	p.graph = newGraph(catalog.Name{Catalog: p.spec.Catalog, Schema: p.spec.Schema})
-	if err := register(p.graph, p.spec, texts, p.modules); err != nil {
+	statements, err := parseFiles(p.spec, texts)
+	if err != nil {
+		return err
+	}
+	if err := register(p.graph, p.spec, statements, p.modules); err != nil {
 		return err
 	}
 	if log := p.spec.EventLog; log != nil && p.graph.tables[*log] != nil {
 		return fault.New("PIPELINE_DUPLICATE_IDENTIFIERS", "%s is both a dataset and the published event log", log).
 			At(p.graph.tables[*log].place).WithHint("Give event_log in %s another name", p.spec.Path)
 	}
-	if err := p.graph.resolve(ctx, p.tableExists); err != nil {
+	if err := p.graph.resolve(ctx, p.around); err != nil {
 		return err
 	}
 	if err := p.checkEdition(); err != nil {
@@ -244,10 +248,13 @@ func (p *Pipeline) inputTable(in *input) *delta.Table {
 	return p.openTable(p.catalog().Table(in.external))
 }
 
-// tableExists tells whether the catalog has a table that is not this pipeline's.
-func (p *Pipeline) tableExists(ctx context.Context, name catalog.Name) (bool, error) {
+// around tells what the storage holds under a name that is not this pipeline's.
+func (p *Pipeline) around(ctx context.Context, name catalog.Name) (*neighbour, error) {
 	snapshot, err := snapshotOf(ctx, p.openTable(p.catalog().Table(name)))
-	return snapshot != nil, err
+	if err != nil || snapshot == nil {
+		return nil, err
+	}
+	return &neighbour{kind: kindOf(snapshot)}, nil
 }
 
 // snapshotOf gives the newest snapshot, nil when there is no table.
@@ -275,9 +282,11 @@ func (p *Pipeline) named(name string) (*input, error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case d != nil && d.isView():
+	case d != nil && d.kind == temporaryView:
 		return nil, fault.New("NOT_SUPPORTED", "%s is a temporary view; it exists only within an update", d.id).
 			WithHint("Query a table that reads it")
+	case d != nil && d.kind == sink:
+		return nil, fault.New("TABLE_OR_VIEW_NOT_FOUND", "%s is a sink, which cannot be read", d.id)
 	case d != nil:
 		return &input{written: name, dataset: d}, nil
 	case quarantineOf != nil:

@@ -8,6 +8,7 @@ import (
 
 	"github.com/weir-data/weir/abi/coltype"
 	"github.com/weir-data/weir/host/catalog"
+	"github.com/weir-data/weir/host/delta"
 	"github.com/weir-data/weir/host/expect"
 	"github.com/weir-data/weir/host/fault"
 	"github.com/weir-data/weir/host/ingest"
@@ -22,7 +23,7 @@ const maxSampleFiles = 1000
 
 // Plan works out every dataset's schema and writes nothing.
 func (p *Pipeline) Plan(ctx context.Context) (*Plan, error) {
-	if err := p.checkOwners(ctx, p.graph.order); err != nil {
+	if err := p.checkTargets(ctx, p.graph.order); err != nil {
 		return nil, err
 	}
 	pl := &planner{p: p, schemas: map[*dataset]*arrow.Schema{}, files: map[*input]*arrow.Schema{}}
@@ -62,16 +63,14 @@ type planner struct {
 	warnings []string
 }
 
-// plan gives the columns of a dataset.
+// plan gives the columns of a dataset: those that its table has, then those
+// that its flows add.
 func (pl *planner) plan(ctx context.Context, d *dataset) (*arrow.Schema, error) {
-	at := d.flows[0].where()
-	out, err := pl.output(ctx, d.flows[0])
-	if err != nil {
-		return nil, located(err, "PLAN_FAILED", at)
+	out, err := pl.columns(ctx, d, false)
+	if err != nil || !d.isTable() {
+		return out, err
 	}
-	if d.isView() {
-		return out, nil
-	}
+	at := fault.Where{Dataset: d.id, File: d.place.File, Line: d.place.Line}
 	if err := checkColumns(d, out); err != nil {
 		return nil, err.At(at)
 	}
@@ -89,6 +88,51 @@ func (pl *planner) plan(ctx context.Context, d *dataset) (*arrow.Schema, error) 
 	return merged, nil
 }
 
+// columns gives the columns that a dataset's flows give together, in the order
+// of the flows. With some, flows whose columns cannot be known yet are left
+// out; nil when none can.
+func (pl *planner) columns(ctx context.Context, d *dataset, some bool) (*arrow.Schema, error) {
+	var all *arrow.Schema
+	for _, f := range d.flows {
+		of, err := pl.output(ctx, f)
+		if some && unknownYet(err) {
+			continue
+		}
+		if err != nil {
+			return nil, located(err, "PLAN_FAILED", f.where())
+		}
+		if len(d.flows) > 1 && len(d.columns) == 0 {
+			of = nullable(of) // a row of another flow may lack the column
+		}
+		if all == nil {
+			all = of
+			continue
+		}
+		if all, _, err = delta.MergeSchema(all, of); err != nil {
+			return nil, located(err, "PLAN_FAILED", f.where())
+		}
+	}
+	return all, nil
+}
+
+// unknownYet tells whether a flow's columns cannot be told before there is
+// something to read.
+func unknownYet(err error) bool {
+	switch fault.CodeOf(err) {
+	case "UNABLE_TO_INFER_SCHEMA", "TABLE_OR_VIEW_NOT_FOUND":
+		return true
+	}
+	return false
+}
+
+func nullable(s *arrow.Schema) *arrow.Schema {
+	fields := s.Fields()
+	for i := range fields {
+		fields[i].Nullable = true
+	}
+	return arrow.NewSchema(fields, nil)
+}
+
 // output gives the data columns of a flow's query.
 func (pl *planner) output(ctx context.Context, f *flow) (*arrow.Schema, error) {
 	if f.target.isView() && f.body.streamInput() == nil {
@@ -97,13 +141,15 @@ func (pl *planner) output(ctx context.Context, f *flow) (*arrow.Schema, error) {
 	}
 	c := pl.p.anyChainOf(f, pl.inputSchema, nil)
 	var schema *arrow.Schema
+	var err error
 	if c.source != nil {
-		var err error
 		if schema, err = pl.sourceSchema(ctx, f, c.source); err != nil {
 			return nil, err
 		}
 	}
-	var err error
+	if f.kind == autoCDCFlow {
+		return pl.changed(ctx, f, relation.DataSchema(schema))
+	}
 	for _, s := range c.steps {
 		if schema, err = s.Schema(ctx, schema); err != nil {
 			return nil, err
@@ -123,7 +169,7 @@ func (pl *planner) sourceSchema(ctx context.Context, f *flow, in *input) (*arrow
 	}
 	src := pl.p.sources[in]
 	var schema *ingest.Schema
-	if !f.target.isView() {
+	if in.stream && !f.target.isView() {
 		var err error
 		if schema, err = pl.p.recordedSchema(ctx, f); err != nil {
 			return nil, err
@@ -257,6 +303,14 @@ func checkColumns(d *dataset, s *arrow.Schema) *fault.Error {
 	return nil
 }
 
+// checkTargets refuses datasets whose tables are not theirs to fill.
+func (p *Pipeline) checkTargets(ctx context.Context, datasets []*dataset) error {
+	if err := p.checkOwners(ctx, datasets); err != nil {
+		return err
+	}
+	return p.checkKinds(ctx, datasets)
+}
+
 // checkOwners refuses a table that another pipeline owns.
 func (p *Pipeline) checkOwners(ctx context.Context, datasets []*dataset) error {
 	identity, known, err := p.catalog().Identity(ctx, p.spec.Name)
@@ -281,7 +335,7 @@ func (p *Pipeline) checkOwners(ctx context.Context, datasets []*dataset) error {
 
 // publishedNames gives the catalog names that a dataset takes.
 func publishedNames(d *dataset) []catalog.Name {
-	if d.isView() || d.private {
+	if d.private || d.kind == temporaryView || d.kind == sink {
 		return nil
 	}
 	names := []catalog.Name{d.name}
@@ -297,7 +351,7 @@ func describe(d *dataset, schema *arrow.Schema) DatasetPlan {
 		Name: d.id, Kind: d.kind, Comment: d.comment, Private: d.private, File: d.place.File, Line: int(d.place.Line),
 		Columns: []Column{}, PartitionBy: d.partitionBy, ClusterBy: d.clusterBy, Properties: d.properties,
 	}
-	if d.quarantines() && !d.isView() {
+	if d.isTable() && d.quarantines() {
 		out.Quarantine = d.name.Quarantine().String()
 	}
 	for _, f := range schema.Fields() {

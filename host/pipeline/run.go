@@ -23,7 +23,10 @@ func (p *Pipeline) Run(ctx context.Context, opt RunOptions) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := p.checkOwners(ctx, chosen.tables(p.graph)); err != nil {
+	if err := p.checkTargets(ctx, chosen.tables(p.graph)); err != nil {
+		return nil, err
+	}
+	if err := checkRunnable(chosen.tables(p.graph)); err != nil {
 		return nil, err
 	}
 	if err := p.checkDependencies(ctx, chosen); err != nil {

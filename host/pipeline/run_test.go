@@ -364,7 +364,7 @@ func TestOpenRefusals(t *testing.T) {
 		"an unknown format":       {bronzeFrom("read_files('landing', format => 'parquet')"), "UNSUPPORTED_FORMAT", "parquet"},
 		"storage inside landing":  {bronzeFrom("read_files('.', format => 'json')"), "NESTED_STORAGE", "siblings"},
 		"an unknown key":          {bronzeFrom("read_files('${nope}', format => 'json')"), "", "nope"},
-		"a flow":                  {"CREATE FLOW f AS INSERT INTO t BY NAME SELECT * FROM STREAM(x)", "NOT_SUPPORTED", "FLOW"},
+		"a flow":                  {"CREATE FLOW f AS INSERT INTO t BY NAME SELECT * FROM STREAM(x)", "TABLE_OR_VIEW_NOT_FOUND", "the flow's target"},
 		"no SQL":                  {"SELEC 1", "", ""},
 		"aggregation of a stream": {bronzeFrom("read_files('landing', format => 'json')") + "; CREATE STREAMING TABLE b AS SELECT count(*) AS n FROM STREAM(a)", "", ""},
 	} {

@@ -220,7 +220,7 @@ func (u *update) stream(ctx context.Context, fl *flow, f *FlowResult) (_ stream.
 			u.warn(f, c.source.id()+" has no rows yet; there is nothing to read")
 			return none, nil
 		}
-		if flow.Source, err = stream.NewDeltaSource(c.source.id(), table, nil); err != nil {
+		if flow.Source, err = stream.NewDeltaSource(c.source.id(), table, c.source.options); err != nil {
 			return none, err
 		}
 	}
@@ -235,7 +235,7 @@ func (u *update) flow(fl *flow, c *chain) *stream.Flow {
 		Steps: c.steps, Rules: d.rules, OnRowError: fl.rowErrorPolicy(), Side: u.p.sideTables(c),
 		Target: stream.Target{
 			Table: u.p.tableOf(d), Name: d.id, Comment: d.comment,
-			PartitionBy: d.partitionBy, ClusterBy: d.clusterBy, Properties: d.properties,
+			PartitionBy: d.partitionBy, ClusterBy: d.clusterBy, Properties: propertiesOf(d),
 			Columns: declaredTarget(d.columns),
 		},
 		Checkpoint:  u.p.checkpoint(fl),
