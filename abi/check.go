@@ -238,6 +238,9 @@ func (f *Flow) check(path string, functions map[string]*Function) error {
 	} else if (f.Function == "") == (f.Source == "") {
 		return invalid(path, "a flow of type %s has either a function or a source", f.Type)
 	}
+	if f.SourceOptions != nil && (f.Source == "" || f.Once || f.Type == FlowAutoCDCFromSnapshot || f.Type == FlowComplete) {
+		return invalid(path+".source_options", "are for a source that is read as a stream")
+	}
 	if f.Once && f.Type != FlowAppend && f.Type != FlowAutoCDC {
 		return invalid(path+".once", "is for append and auto_cdc")
 	}

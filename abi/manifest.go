@@ -43,6 +43,8 @@ type Input struct {
 	Source  *Source  `json:"source,omitempty"`
 	Mode    string   `json:"mode"`
 	Columns []string `json:"columns,omitzero"` // nil: all data columns; empty: none, row counts only
+	// Options are those of the stream of a dataset: skipChangeCommits, readChangeFeed and others.
+	Options map[string]string `json:"options,omitzero"`
 }
 
 // Source is an input that is not a dataset, such as files.
@@ -136,13 +138,15 @@ type Expectation struct {
 
 // Flow is a flow into a dataset of this or another module.
 type Flow struct {
-	Name       string `json:"name,omitempty"` // the target's name when absent
-	Type       string `json:"type"`
-	Target     string `json:"target"`
-	Function   string `json:"function,omitempty"`
-	Source     string `json:"source,omitempty"`
-	Once       bool   `json:"once,omitempty"`
-	OnRowError string `json:"on_row_error,omitempty"`
+	Name     string `json:"name,omitempty"` // the target's name when absent
+	Type     string `json:"type"`
+	Target   string `json:"target"`
+	Function string `json:"function,omitempty"`
+	Source   string `json:"source,omitempty"`
+	// SourceOptions are those of the stream of Source.
+	SourceOptions map[string]string `json:"source_options,omitzero"`
+	Once          bool              `json:"once,omitempty"`
+	OnRowError    string            `json:"on_row_error,omitempty"`
 
 	Keys                         []string `json:"keys,omitzero"`
 	SequenceBy                   string   `json:"sequence_by,omitempty"`

@@ -95,6 +95,7 @@ func parseInput(path string, n *node) (Input, error) {
 		Dataset: o.nameOpt("dataset"),
 		Mode:    o.choice("mode", "", ModeStream, ModeBatch),
 		Columns: o.names("columns"),
+		Options: o.texts("options"),
 	}
 	if s := o.typed("source", 'o'); s != nil {
 		so := s.object(join(path, "source"))
@@ -105,6 +106,9 @@ func parseInput(path string, n *node) (Input, error) {
 	}
 	if o.err == nil && (in.Dataset == "") == (in.Source == nil) {
 		return in, invalid(path, "an input has either a dataset or a source")
+	}
+	if o.err == nil && in.Options != nil && (in.Source != nil || in.Mode != ModeStream) {
+		return in, invalid(join(path, "options"), "are for a dataset that is read as a stream; those of a source stand in it")
 	}
 	return in, o.end()
 }
@@ -183,6 +187,7 @@ func parseFlow(path string, n *node) (Flow, error) {
 		Target:                       o.name("target"),
 		Function:                     o.nameOpt("function"),
 		Source:                       o.nameOpt("source"),
+		SourceOptions:                o.texts("source_options"),
 		Once:                         o.flag("once", false),
 		OnRowError:                   o.choiceOpt("on_row_error", OnRowErrorFail, OnRowErrorSkip, OnRowErrorQuarantine),
 		Keys:                         o.names("keys"),

@@ -82,13 +82,20 @@ func (s *Snapshot) Changes(ctx context.Context, opt ChangesOptions) (array.Recor
 }
 
 // ChangesSchema gives the columns of the feed, as Changes reads it.
-func (s *Snapshot) ChangesSchema() (*arrow.Schema, error) {
-	for _, name := range []string{ChangeTypeColumn, CommitVersionColumn, CommitTimestampColumn} {
-		if f := s.schema.findFold(name); f != nil {
-			return nil, fault.New("DELTA_RESERVED_COLUMN", "the table has a column %q, a name that its change data feed needs", f.name)
+func (s *Snapshot) ChangesSchema() (*arrow.Schema, error) { return WithChangeColumns(s.arrow) }
+
+// WithChangeColumns gives the columns of a table and those of its change data
+// feed behind them. A table that has one of the latter's names has no feed.
+func WithChangeColumns(table *arrow.Schema) (*arrow.Schema, error) {
+	fields := table.Fields()
+	for _, f := range fields {
+		for _, c := range changeFields {
+			if strings.EqualFold(f.Name, c.Name) {
+				return nil, fault.New("DELTA_RESERVED_COLUMN", "the table has a column %q, a name that its change data feed needs", f.Name)
+			}
 		}
 	}
-	return arrow.NewSchema(append(s.arrow.Fields(), changeFields...), nil), nil
+	return arrow.NewSchema(append(fields, changeFields...), nil), nil
 }
 
 // RecordsChanges tells whether the change data feed is on in the snapshot's version.

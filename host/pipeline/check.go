@@ -93,6 +93,9 @@ func checkInput(f *flow, in *input) error {
 	refuse := func(code, format string, args ...any) *fault.Error {
 		return fault.New(code, format, args...).At(fault.Where{Dataset: f.target.id, Flow: f.name}).At(in.place).At(f.place)
 	}
+	if err := in.checkOptions(); err != nil {
+		return located(err, "INVALID_OPTION", fault.Where{Dataset: f.target.id, Flow: f.name, File: in.place.File, Line: in.place.Line})
+	}
 	kind := in.externalKind
 	if in.dataset != nil {
 		kind = in.dataset.kind

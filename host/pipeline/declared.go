@@ -99,7 +99,7 @@ func registerFlow(g *graph, s *Spec, m *module, decl *abi.Flow) error {
 		}
 		f.body = *b
 	} else {
-		f.body.inputs = []*input{{alias: "source", stream: f.kind != onceFlow, written: decl.Source, place: place}}
+		f.body.inputs = []*input{{alias: "source", stream: f.kind != onceFlow, written: decl.Source, options: decl.SourceOptions, place: place}}
 	}
 	return addFlow(g, f, decl.Name, decl.Target)
 }
@@ -119,7 +119,7 @@ func functionBody(s *Spec, m *module, name string, at fault.Where) (*body, error
 	}
 	b := &body{module: m, function: fn}
 	for i, decl := range fn.Inputs {
-		in := &input{alias: decl.Dataset, stream: decl.Mode == abi.ModeStream, written: decl.Dataset, columns: decl.Columns, place: place}
+		in := &input{alias: decl.Dataset, stream: decl.Mode == abi.ModeStream, written: decl.Dataset, columns: decl.Columns, options: decl.Options, place: place}
 		if in.stream && i > 0 {
 			return nil, fault.New("NOT_SUPPORTED", "function %s.%s streams input %d; only the first input may be a stream", m.name, name, i).At(at).At(place)
 		}

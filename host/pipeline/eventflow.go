@@ -148,6 +148,7 @@ func (m *Metrics) add(s stream.Metrics) {
 	m.Malformed += s.MalformedRows
 	m.DroppedMalformed += s.DroppedMalformed
 	m.LostValues += s.LostValues
+	m.OldImages += s.OldImages
 	m.Fuel += s.Fuel
 	m.GuestMicros += s.GuestTime.Microseconds()
 }

@@ -165,7 +165,11 @@ func (pl *planner) sourceSchema(ctx context.Context, f *flow, in *input) (*arrow
 		if err != nil {
 			return nil, err
 		}
-		return relation.SourceColumns(table.Fields(), false), nil
+		columns, err := pl.streamedColumns(ctx, in, table)
+		if err != nil {
+			return nil, err
+		}
+		return relation.SourceColumns(columns.Fields(), false), nil
 	}
 	src := pl.p.sources[in]
 	var schema *ingest.Schema

@@ -70,7 +70,10 @@ type Metrics struct {
 	// LostValues values without a column and without a rescued data column.
 	DroppedMalformed int64 `json:"dropped_malformed,omitempty"`
 	LostValues       int64 `json:"lost_values,omitempty"`
-	Retries          int64 `json:"retries"`
+	// OldImages are rows written that are old images of updates, from a change
+	// feed, while the column that says so was left out.
+	OldImages int64 `json:"old_images,omitempty"`
+	Retries   int64 `json:"retries"`
 	// Fuel is about the instructions that the functions of the committed batches
 	// ran, GuestMicros the time they ran, waiting for their input left out.
 	Fuel        int64 `json:"fuel,omitempty"`

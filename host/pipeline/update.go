@@ -256,7 +256,7 @@ func (f *FlowResult) finish(d *dataset, got stream.Result) {
 	f.Metrics = Metrics{
 		Batches: got.Batches, Files: m.InputFiles, RowsRead: m.InputRows, RowsWritten: m.OutputRows,
 		Dropped: m.DroppedRows, Quarantined: m.QuarantinedRows, Skipped: m.SkippedRows, RowErrors: m.RowErrors,
-		Rescued: m.RescuedRows, Malformed: m.MalformedRows, DroppedMalformed: m.DroppedMalformed, LostValues: m.LostValues, Retries: got.Retries,
+		Rescued: m.RescuedRows, Malformed: m.MalformedRows, DroppedMalformed: m.DroppedMalformed, LostValues: m.LostValues, OldImages: m.OldImages, Retries: got.Retries,
 		Fuel: m.Fuel, GuestMicros: m.GuestTime.Microseconds(), User: m.User,
 	}
 	f.Expectations = nil
@@ -285,6 +285,9 @@ func (u *update) warnOfInput(f *FlowResult) {
 	}
 	if f.LostValues > 0 {
 		u.warn(f, fmt.Sprintf("values that have no column and are LOST: %d; set rescuedDataColumn to keep such values", f.LostValues))
+	}
+	if f.OldImages > 0 {
+		u.warn(f, fmt.Sprintf("rows that are old images of updates, which nothing in the table tells from the new ones: %d; filter them by _change_type, or keep that column", f.OldImages))
 	}
 	if n := f.Rescued - f.Malformed; n > 0 {
 		u.warn(f, fmt.Sprintf("rows with values that did not fit their columns: %d; the values are in the rescued data column", n))

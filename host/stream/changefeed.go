@@ -16,6 +16,16 @@ import (
 // version did to a row in one batch. The rows that it begins with are cut
 // between files.
 
+// ReadsChangeFeed tells whether the options of a stream of a table ask for its
+// change data feed.
+func ReadsChangeFeed(options map[string]string) bool {
+	o, err := parseDeltaOptions("", options)
+	return err == nil && o.feed
+}
+
+// FeedColumns gives the columns of the change data feed of a table.
+func FeedColumns(table *arrow.Schema) (*arrow.Schema, error) { return delta.WithChangeColumns(table) }
+
 // changesOf gives the step that a version is.
 func (s *deltaSource) changesOf(entry *delta.Entry) ([]streamed, error) {
 	if m := entry.Metadata; m != nil && !strings.EqualFold(m.Configuration["delta.enableChangeDataFeed"], "true") {

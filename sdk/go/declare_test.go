@@ -48,12 +48,13 @@ func TestWrongUseIsReportedNotPanicked(t *testing.T) {
 			TemporaryView("v", ReadStream("a"), nothing)
 			TemporaryView("v", ReadStream("a"), nothing)
 		}, []string{"dataset v is declared twice", "a function of the name v already"}},
-		"no name":          {func() { CreateStreamingTable("") }, []string{"a dataset without a name"}},
-		"nil function":     {func() { TemporaryView("v", ReadStream("a"), nil) }, []string{"TemporaryView v: needs a function"}},
-		"empty source":     {func() { TemporaryView("v", Source{}, nothing) }, []string{"a Source that is not made by"}},
-		"no dataset":       {func() { TemporaryView("v", ReadStream(""), nothing) }, []string{"reads neither a dataset nor a format"}},
-		"format, no path":  {func() { TemporaryView("v", ReadStreamFormat("cloudFiles"), nothing) }, []string{"cloudFiles without Load"}},
-		"dataset, options": {func() { TemporaryView("v", ReadStream("a").Option("k", "v"), nothing) }, []string{"Option and Load are for"}},
+		"no name":         {func() { CreateStreamingTable("") }, []string{"a dataset without a name"}},
+		"nil function":    {func() { TemporaryView("v", ReadStream("a"), nil) }, []string{"TemporaryView v: needs a function"}},
+		"empty source":    {func() { TemporaryView("v", Source{}, nothing) }, []string{"a Source that is not made by"}},
+		"no dataset":      {func() { TemporaryView("v", ReadStream(""), nothing) }, []string{"reads neither a dataset nor a format"}},
+		"format, no path": {func() { TemporaryView("v", ReadStreamFormat("cloudFiles"), nothing) }, []string{"cloudFiles without Load"}},
+		"batch, options":  {func() { TemporaryView("v", Read("a").Option("k", "v"), nothing) }, []string{"options are for a stream"}},
+		"dataset, path":   {func() { TemporaryView("v", ReadStream("a").Load("p"), nothing) }, []string{"Load is for"}},
 		// covers A2 A122
 		"table from batch": {func() { StreamingTable("t", Read("a"), nothing) }, []string{"cannot create a streaming table from a batch query"}},
 		"view from stream": {func() { MaterializedView("t", ReadStream("a"), nothing) }, []string{"a materialized view reads no stream"}},

@@ -7,6 +7,7 @@ type flow struct {
 	target     string
 	function   string
 	source     string
+	options    map[string]string // of the stream of source
 	once       bool
 	onRowError string
 	cdc        AutoCDC
@@ -19,7 +20,7 @@ func AppendFlow(target, name string, from Source, fn Func, options ...Option) {
 	d := &declaration{who: "AppendFlow " + name + " into " + target, flow: f}
 	if fn == nil && len(options) == 0 && from.dataset != "" && !from.hasColumns {
 		from.check(&registered, d.who)
-		f.source = from.dataset
+		f.source, f.options = from.dataset, from.options
 		f.once = from.mode == "batch"
 		registered.addFlow(f)
 		return
@@ -192,6 +193,7 @@ func (f *flow) write(w *jsonWriter) {
 	w.text("target", f.target)
 	w.text("function", f.function)
 	w.text("source", f.source)
+	w.texts("source_options", f.options)
 	w.flag("once", f.once)
 	w.text("on_row_error", f.onRowError)
 	w.list("keys", c.Keys)

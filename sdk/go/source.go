@@ -27,7 +27,9 @@ func ReadStreamFormat(format string) Source { return Source{format: format, mode
 // ReadFormat reads the whole of a place that is no dataset.
 func ReadFormat(format string) Source { return Source{format: format, mode: "batch"} }
 
-// Option sets an option of the format.
+// Option sets an option of the format, or of the stream of a dataset:
+//
+//	weir.ReadStream("silver.customers").Option("readChangeFeed", "true").Option("startingVersion", "0")
 func (s Source) Option(key, value string) Source {
 	options := make(map[string]string, len(s.options)+1)
 	for k, v := range s.options {
@@ -55,6 +57,7 @@ func (s Source) write(w *jsonWriter) {
 	w.open('{')
 	if s.dataset != "" {
 		w.text("dataset", s.dataset)
+		w.texts("options", s.options)
 	} else {
 		w.key("source")
 		w.open('{')
@@ -77,8 +80,10 @@ func (s Source) check(r *registry, who string) {
 		r.wrong(who + ": a Source that is not made by ReadStream, Read, ReadStreamFormat or ReadFormat")
 	case s.dataset == "" && s.format == "":
 		r.wrong(who + ": reads neither a dataset nor a format")
-	case s.dataset != "" && (s.path != "" || s.options != nil):
-		r.wrong(who + ": Option and Load are for ReadStreamFormat and ReadFormat, not for dataset " + s.dataset)
+	case s.dataset != "" && s.path != "":
+		r.wrong(who + ": Load is for ReadStreamFormat and ReadFormat, not for dataset " + s.dataset)
+	case s.dataset != "" && s.options != nil && s.mode != "stream":
+		r.wrong(who + ": options are for a stream; dataset " + s.dataset + " is read whole")
 	case s.dataset == "" && s.path == "":
 		r.wrong(who + ": " + s.format + " without Load")
 	}
