@@ -16,6 +16,9 @@ import (
 
 // register adds what the SQL files and the modules define to the graph.
 func register(g *graph, s *Spec, statements []sql.Statement, modules []*module) error {
+	if err := addCalledFunctions(g, s, statements, modules); err != nil {
+		return err
+	}
 	for i := range statements {
 		if statements[i].Flow == nil {
 			if err := registerStatement(g, &statements[i]); err != nil {
