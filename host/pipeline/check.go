@@ -66,6 +66,9 @@ func checkFlow(f *flow) error {
 			return refuse("INVALID_FLOW_QUERY_TYPE", "Cannot create materialized view from streaming query: %s is read as a stream", streams[0].id()).At(streams[0].place).
 				WithHint("Read it without STREAM, or make a streaming table")
 		}
+		if st := f.body.statement; st != nil && st.Query != "" {
+			return st.CheckAliases()
+		}
 	case onceFlow:
 		if streaming {
 			return refuse("INVALID_FLOW_QUERY_TYPE", "a flow that runs once reads %s as a stream", streams[0].id()).At(streams[0].place).

@@ -7,6 +7,7 @@ import (
 
 	"github.com/weir-data/weir/host/delta"
 	"github.com/weir-data/weir/host/expect"
+	"github.com/weir-data/weir/host/sql"
 	"github.com/weir-data/weir/host/stream"
 )
 
@@ -14,8 +15,12 @@ import (
 // reads tables, files and views whole.
 func (p *Pipeline) batchChainOf(f *flow, schemas schemaOf, log functionLog) *chain {
 	c := newChain(log)
-	c.steps = []stream.Step{p.step(&f.body, c, schemas)}
-	c.labels = []string{f.body.label()}
+	step := p.step(&f.body, c, schemas)
+	if step == nil { // the flow takes its only input as it is
+		in := f.body.inputs[0]
+		step = &sqlStep{engine: p.engine, query: sql.Query{Text: "SELECT * FROM source"}, sides: map[string]batchInput{"source": p.batchInput(in, c, schemas)}}
+	}
+	c.steps, c.labels = []stream.Step{step}, []string{f.body.label()}
 	c.end(p, f)
 	return c
 }

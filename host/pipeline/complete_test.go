@@ -211,3 +211,39 @@ TBLPROPERTIES ('weir.onRowError' = '${policy}') AS SELECT f.n, count(o.city) AS 
 		})
 	}
 }
+
+// covers A129: a sum over nothing but NULLs is NULL, as SQL has it, also when
+// the last other value goes away. Lakeflow's incremental refresh gives 0 there.
+func TestASumOfNothingIsNull(t *testing.T) {
+	p := newProject(t, landingConf)
+	p.write("landing/products/a.json", `{"sku":"a","qty":1}`+"\n"+`{"sku":"b","qty":null}`)
+	p.write("sql/sums.sql", `CREATE OR REFRESH MATERIALIZED VIEW sums AS
+SELECT sku, sum(qty) AS qty FROM read_files('${landing}/products', format => 'json') GROUP BY sku;`)
+	p.completed(RunOptions{})
+	p.wantRows("SELECT sku, qty FROM sums ORDER BY sku", `{"sku":"a","qty":1}`, `{"sku":"b","qty":null}`)
+	p.write("landing/products/a.json", `{"sku":"a","qty":null}`+"\n"+`{"sku":"b","qty":null}`+"\n"+`{"sku":"c","qty":5}`)
+	p.completed(RunOptions{})
+	p.wantRows("SELECT sku, qty FROM sums ORDER BY sku", `{"sku":"a","qty":null}`, `{"sku":"b","qty":null}`, `{"sku":"c","qty":5}`)
+}
+
+// covers A129 A122: what no table can be made of is refused before anything is written.
+func TestViewsThatAreRefused(t *testing.T) {
+	for _, c := range []struct{ query, code, says string }{
+		{"SELECT count(*) FROM orders", "CREATE_PERMANENT_VIEW_WITHOUT_ALIAS", "count_star()"},
+		{"SELECT order_id, qty + 1 FROM orders", "CREATE_PERMANENT_VIEW_WITHOUT_ALIAS", "(qty + 1)"},
+		{"SELECT upper(order_id) FROM orders UNION ALL SELECT order_id FROM orders", "CREATE_PERMANENT_VIEW_WITHOUT_ALIAS", "upper"},
+		{"SELECT order_id, qty AS order_id FROM orders", "COLUMN_ALREADY_EXISTS", "order_id"},
+		{"SELECT order_id FROM STREAM(orders)", "INVALID_FLOW_QUERY_TYPE", "STREAM"},
+		{"SELECT order_id FROM STREAM read_files('${landing}', format => 'json')", "INVALID_FLOW_QUERY_TYPE", "STREAM"},
+		{"SELECT nobody FROM orders", "UNRESOLVED_COLUMN", "nobody"},
+		{"SELECT order_id FROM nobody", "TABLE_OR_VIEW_NOT_FOUND", "nobody"},
+		{"SELECT m.order_id FROM m", "CIRCULAR_DEPENDENCY", "reads itself"},
+	} {
+		p := newProject(t, landingConf)
+		p.write("landing/a.json", ordersLine(1, 2, ""))
+		p.write("sql/a.sql", bronzeOrders+"CREATE OR REFRESH MATERIALIZED VIEW m AS "+c.query+";")
+		if err := p.plans(t); fault.CodeOf(err) != c.code || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s: [%s] %v, want %s", c.query, fault.CodeOf(err), err, c.code)
+		}
+	}
+}
