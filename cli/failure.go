@@ -1,12 +1,14 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"strings"
 
 	"github.com/weir-data/weir/host/fault"
+	"github.com/weir-data/weir/host/pipeline"
 )
 
 // The exit codes.
@@ -14,6 +16,8 @@ const (
 	exitOK     = 0
 	exitFailed = 1
 	exitUsage  = 2
+	// A canceled update ends as its signal would have ended it.
+	exitSignal = 128
 )
 
 // exitError gives an error its exit code. A silent one has been told already.
@@ -37,6 +41,16 @@ func wrongUsage(err error) error {
 // toldFailure marks err as a failed update whose errors the summary has shown.
 func toldFailure(err error) error {
 	return &exitError{code: exitFailed, silent: true, err: err}
+}
+
+// canceled gives a canceled update the exit code of the signal.
+func canceled(ctx context.Context, r *pipeline.Result) error {
+	code := exitFailed
+	var s *signaled
+	if errors.As(context.Cause(ctx), &s) {
+		code = exitSignal + int(s.signal)
+	}
+	return &exitError{code: code, silent: true, err: fault.New("UPDATE_CANCELED", "update %s was canceled", r.UpdateID)}
 }
 
 // report prints err and gives the exit code.

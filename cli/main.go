@@ -4,9 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
-	"os/signal"
-	"syscall"
 
 	"github.com/urfave/cli/v2"
 
@@ -15,7 +12,7 @@ import (
 
 // Main runs one command line; args[0] is the program's name. It gives the exit code.
 func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := cancelOnSignal(context.Background(), stderr)
 	defer stop()
 	app := newApp(stdin, stdout, stderr)
 	ordered, err := arrange(app, args)

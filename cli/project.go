@@ -52,8 +52,12 @@ func withPipeline(c *cli.Context, use func(context.Context, *pipeline.Pipeline) 
 	if err != nil {
 		return err
 	}
+	limit, err := memoryLimit(c)
+	if err != nil {
+		return err
+	}
 	ctx := c.Context
-	p, err := pipeline.Open(ctx, spec, pipeline.Options{CacheDir: cache, Logger: logger(c)})
+	p, err := pipeline.Open(ctx, spec, pipeline.Options{CacheDir: cache, Logger: logger(c), MemoryLimit: limit})
 	if err != nil {
 		return wrongUsage(err)
 	}
@@ -62,6 +66,21 @@ func withPipeline(c *cli.Context, use func(context.Context, *pipeline.Pipeline) 
 		err = closeErr
 	}
 	return err
+}
+
+// memoryFlag bounds the memory of everything the command computes.
+func memoryFlag() cli.Flag {
+	return &cli.StringFlag{Name: "memory-limit", Usage: "use at most so much memory, a `SIZE` such as 2GiB (default: the spec's memory_limit, else most of the machine)"}
+}
+
+// memoryLimit reads that flag; 0 leaves it to the spec.
+func memoryLimit(c *cli.Context) (int64, error) {
+	text := c.String("memory-limit")
+	if text == "" {
+		return 0, nil
+	}
+	limit, err := pipeline.ParseMemoryLimit(text)
+	return limit, wrongUsage(err)
 }
 
 // cacheDir is the folder of what can be rebuilt.

@@ -19,18 +19,23 @@ func runCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "run",
 		Usage: "run one update: process everything new, then stop",
-		UsageText: "weir run [-f weir.yaml] [--conf KEY=VALUE] [--refresh a,b] [--full-refresh a,b | --full-refresh-all]\n" +
-			"         [--file F] [--yes] [--wait] [--output text|json]",
+		UsageText: "weir run [-f weir.yaml] [--conf KEY=VALUE] [--refresh a,b | --refresh-failed]\n" +
+			"         [--full-refresh a,b | --full-refresh-all] [--yes] [--accept-loss] [--file F] [--wait]\n" +
+			"         [--memory-limit SIZE] [--output text|json]",
 		Description: "Refreshes every dataset, or the ones named. A full refresh starts a dataset again from nothing: its rows are\n" +
-			"replaced by what its source holds now. On a terminal it asks first, unless --yes is given.\n" +
+			"replaced by what its source holds now. It asks first, unless --yes is given, and is refused when it would\n" +
+			"lose rows for good, unless --accept-loss is given. An interrupt cancels the update: what is committed stays.\n" +
 			"\nExample:\n   weir run --conf dwh.batch_id=2026-07-29 --refresh bronze.shop_order",
 		Flags: projectFlags(
 			&cli.StringFlag{Name: "refresh", Usage: "refresh only these `DATASETS` (comma-separated)"},
 			&cli.StringFlag{Name: "full-refresh", Usage: "start these `DATASETS` again from nothing (comma-separated)"},
 			&cli.BoolFlag{Name: "full-refresh-all", Usage: "start every dataset again from nothing"},
+			&cli.BoolFlag{Name: "refresh-failed", Usage: "refresh what failed, was skipped or was canceled when it was last selected"},
+			&cli.BoolFlag{Name: "accept-loss", Usage: "let a full refresh lose what its source no longer holds"},
 			&cli.StringFlag{Name: "file", Usage: "refresh the datasets that this SQL `FILE` or module defines"},
 			&cli.BoolFlag{Name: "yes", Usage: "do not ask before a full refresh"},
 			&cli.BoolFlag{Name: "wait", Usage: "wait for a running update of this pipeline instead of failing"},
+			memoryFlag(),
 			outputFlag("text", "json"),
 		),
 		Action: runUpdate,
@@ -49,8 +54,13 @@ func runUpdate(c *cli.Context) error {
 		Refresh:        splitNames(c.String("refresh")),
 		FullRefresh:    splitNames(c.String("full-refresh")),
 		FullRefreshAll: c.Bool("full-refresh-all"),
+		AcceptLoss:     c.Bool("accept-loss"),
+		RefreshFailed:  c.Bool("refresh-failed"),
 		File:           c.String("file"),
 		Wait:           c.Bool("wait"),
+	}
+	if opt.RefreshFailed && (opt.FullRefreshAll || len(opt.Refresh) > 0 || len(opt.FullRefresh) > 0 || opt.File != "") {
+		return wrongUsage(fault.New("INVALID_ARGUMENT", "--refresh-failed is a selection of its own; it cannot be joined with --refresh, --full-refresh, --full-refresh-all or --file"))
 	}
 	if opt.FullRefreshAll && (len(opt.Refresh) > 0 || len(opt.FullRefresh) > 0 || opt.File != "") {
 		return wrongUsage(fault.New("INVALID_ARGUMENT", "--full-refresh-all is everything; it cannot be joined with --refresh, --full-refresh or --file"))
@@ -61,6 +71,9 @@ func runUpdate(c *cli.Context) error {
 	return withPipeline(c, func(ctx context.Context, p *pipeline.Pipeline) error {
 		seen := newProgress(c.App.ErrWriter)
 		opt.Observer = seen.observe
+		if format == "json" {
+			opt.Observer = firstLine(c.App.Writer, p.Spec().Name, seen.observe)
+		}
 		result, err := p.Run(ctx, opt)
 		seen.done()
 		if err != nil {
@@ -82,6 +95,9 @@ func runUpdate(c *cli.Context) error {
 				printFailure(c.App.ErrWriter, f.Dataset, f.Err)
 			}
 		}
+		if result.State == pipeline.Canceled {
+			return canceled(ctx, result)
+		}
 		return toldFailure(fault.New("UPDATE_FAILED", "update %s ended %s", result.UpdateID, result.State))
 	})
 }
@@ -97,7 +113,8 @@ func startFailure(err error) error {
 
 // environmental are the codes of starting that blame neither command line nor project.
 var environmental = map[string]bool{
-	"UPDATE_IN_PROGRESS": true, "PIPELINE_LOCKED": true, "STORAGE_FAILED": true, "INTERNAL_ERROR": true, "CANCELED": true,
+	"UPDATE_ALREADY_RUNNING": true, "FULL_REFRESH_LOSES_DATA": true, "INTERNAL_ERROR": true, "CANCELED": true,
+	"STORAGE_IO_ERROR": true, "STORAGE_FULL": true, "STORAGE_PERMISSION_DENIED": true, "STORAGE_LOCKED": true, "CATALOG_UNAVAILABLE": true,
 }
 
 func splitNames(list string) []string {
@@ -110,10 +127,14 @@ func splitNames(list string) []string {
 	return names
 }
 
-// confirmFullRefresh asks a person; a script has said what it wants.
+// confirmFullRefresh asks a person; who cannot be asked has to say --yes.
 func confirmFullRefresh(c *cli.Context, opt pipeline.RunOptions) error {
-	if c.Bool("yes") || !isTerminal(c.App.Reader) || (!opt.FullRefreshAll && len(opt.FullRefresh) == 0) {
+	if c.Bool("yes") || (!opt.FullRefreshAll && len(opt.FullRefresh) == 0) {
 		return nil
+	}
+	if !isTerminal(c.App.Reader) {
+		return wrongUsage(fault.New("FULL_REFRESH_NOT_CONFIRMED", "a full refresh replaces rows by what the sources hold now, and nobody can be asked").
+			WithHint("Say --yes if that is meant"))
 	}
 	what := "every dataset"
 	if !opt.FullRefreshAll {
@@ -128,8 +149,27 @@ func confirmFullRefresh(c *cli.Context, opt pipeline.RunOptions) error {
 	return wrongUsage(fault.New("CANCELED", "nothing was done"))
 }
 
-// The lines of `weir run --output json`: one a flow, then one for the update.
+// firstLine writes the update's id as soon as it is known, so that others can
+// follow it in the event log.
+func firstLine(w io.Writer, name string, observe func(pipeline.Progress)) func(pipeline.Progress) {
+	told := false
+	return func(p pipeline.Progress) {
+		if !told {
+			told = true
+			_ = writeJSON(w, createdLine{"create_update", name, p.UpdateID}) // the next line fails as well, and is told
+		}
+		observe(p)
+	}
+}
+
+// The lines of `weir run --output json`: one with the update's id, one a flow,
+// then one for the update.
 type (
+	createdLine struct {
+		Kind     string `json:"kind"` // create_update
+		Pipeline string `json:"pipeline"`
+		UpdateID string `json:"update_id"`
+	}
 	flowResultLine struct {
 		Kind     string `json:"kind"` // flow
 		UpdateID string `json:"update_id"`
@@ -143,6 +183,7 @@ type (
 		State      pipeline.State `json:"state"`
 		Started    time.Time      `json:"started"`
 		Ended      time.Time      `json:"ended"`
+		Retries    int            `json:"retries,omitempty"`
 	}
 )
 
@@ -152,7 +193,7 @@ func writeResultJSON(w io.Writer, r *pipeline.Result) error {
 			return err
 		}
 	}
-	return writeJSON(w, updateLine{"update", r.Pipeline, r.PipelineID, r.UpdateID, r.State, r.Started, r.Ended})
+	return writeJSON(w, updateLine{"update", r.Pipeline, r.PipelineID, r.UpdateID, r.State, r.Started, r.Ended, r.Retries})
 }
 
 func writeResultText(w io.Writer, r *pipeline.Result) error {

@@ -87,7 +87,7 @@ func TestAnUpdateOnAFaultyObjectStore(t *testing.T) {
 	for _, c := range []struct {
 		args []string
 		want *state
-	}{{[]string{"run"}, want}, {[]string{"run"}, want}, {[]string{"run", "--full-refresh-all"}, wantAfterRefresh}} {
+	}{{[]string{"run"}, want}, {[]string{"run"}, want}, {[]string{"run", "--full-refresh-all", "--yes", "--accept-loss"}, wantAfterRefresh}} {
 		if c.want == wantAfterRefresh {
 			if err := os.Remove(filepath.Join(dir, "landing", "orders_002.json")); err != nil {
 				t.Fatal(err)

@@ -132,7 +132,7 @@ func undisturbed(t *testing.T) (afterRun, afterRefresh *state) {
 	if err := os.Remove(filepath.Join(dir, "landing", "orders_002.json")); err != nil {
 		t.Fatal(err)
 	}
-	mustRun(t, dir, "run", "--full-refresh-all")
+	mustRun(t, dir, "run", "--full-refresh-all", "--yes", "--accept-loss")
 	afterRefresh = readState(t, dir)
 	if afterRun.rows() == 0 || afterRefresh.rows() == 0 || afterRun.equal(afterRefresh) {
 		t.Fatalf("the undisturbed runs prove nothing: %d rows, %d after the refresh", afterRun.rows(), afterRefresh.rows())
@@ -182,9 +182,9 @@ func killRefreshThenCompare(t *testing.T, env []string, want *state) bool {
 	if err := os.Remove(filepath.Join(dir, "landing", "orders_002.json")); err != nil {
 		t.Fatal(err)
 	}
-	cmd, out := weirProcess(t, dir, env, "run", "--full-refresh-all")
+	cmd, out := weirProcess(t, dir, env, "run", "--full-refresh-all", "--yes", "--accept-loss")
 	hit := killed(t, cmd.Run(), out)
-	mustRun(t, dir, "run", "--full-refresh-all")
+	mustRun(t, dir, "run", "--full-refresh-all", "--yes", "--accept-loss")
 	want.mustEqual(t, readState(t, dir), "after a full refresh killed at "+strings.Join(env, " "))
 	return hit
 }

@@ -108,6 +108,23 @@ func TestUnfinishedFullRefreshesAreAsDocumented(t *testing.T) {
 	}
 }
 
+func TestTheRecordOfAnUpdateIsAsDocumented(t *testing.T) {
+	_, rest, found := strings.Cut(readPage(t, "formats.md"), "<!-- example: update -->\n```json\n")
+	text, _, closed := strings.Cut(rest, "\n```")
+	if !found || !closed {
+		t.Fatal("no example")
+	}
+	var record updateRecord
+	dec := json.NewDecoder(strings.NewReader(text))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&record); err != nil || record.Format != 1 || len(record.Flows) != 2 {
+		t.Fatalf("%+v, %v", record, err)
+	}
+	if again, err := json.Marshal(record); err != nil || string(again) != text {
+		t.Errorf("written again it is %s (%v)", again, err)
+	}
+}
+
 func readPage(t *testing.T, name string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(repoRoot, "docs", name))

@@ -21,7 +21,8 @@ import (
 
 // lazyEngine starts the SQL engine at its first use: most verbs need none.
 type lazyEngine struct {
-	opts Options
+	opts   Options
+	memory string // the engine's share of the budget
 
 	mu     sync.Mutex
 	engine *sql.Engine
@@ -53,7 +54,7 @@ func (e *lazyEngine) get(ctx context.Context) (*sql.Engine, error) {
 	if err != nil {
 		return nil, fault.Wrap(err, "CACHE_UNAVAILABLE", "the SQL engine has no place to spill to")
 	}
-	engine, err := sql.Open(ctx, sql.Options{MemoryLimit: e.opts.MemoryLimit, TempDir: spill, Threads: e.opts.Threads, TimeZone: "UTC"})
+	engine, err := sql.Open(ctx, sql.Options{MemoryLimit: e.memory, TempDir: spill, Threads: e.opts.Threads, TimeZone: "UTC"})
 	if err != nil {
 		_ = os.RemoveAll(spill)
 		return nil, err

@@ -7,20 +7,11 @@ import (
 	"os/user"
 	"runtime"
 	"runtime/debug"
-	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/weir-data/weir/host/delta"
 	"github.com/weir-data/weir/host/events"
-)
-
-// The states of an update in the event log beside those of its result.
-const (
-	initializing    State = "INITIALIZING"
-	resetting       State = "RESETTING" // tables start again from nothing
-	settingUpTables State = "SETTING_UP_TABLES"
-	stopping        State = "STOPPING"
 )
 
 // eventTable is where the event log lies: hidden, or where the spec publishes it.
@@ -66,50 +57,45 @@ func (u *update) bury(dead *events.Unfinished) {
 	})
 }
 
-// started tells of the update and of what it is about to refresh, and begins
-// to write the log. The function it gives stops that.
-func (u *update) started(ctx context.Context, tables []*dataset) (stop func()) {
+// created tells of the update and of what it is about to refresh.
+func (u *update) created() {
 	u.log.Emit(events.Event{Type: events.CreateUpdate, Message: "update " + u.result.UpdateID + " started", Details: events.UpdateDetails{
 		Cause: "USER_ACTION", FullRefresh: u.opt.FullRefreshAll,
 		RefreshSelection: u.opt.Refresh, FullRefreshSelection: u.opt.FullRefresh,
 	}})
 	u.log.Emit(events.Event{Type: events.UserAction, Message: "a user started the update", Details: events.UserActionDetails{Action: "START", UserName: userName()}})
 	u.log.Emit(events.Event{Type: events.RuntimeDetails, Message: "what the update runs on", Details: u.p.runtimeDetails()})
+	u.enter(Created, "")
 	for _, n := range u.p.spec.Notices {
 		u.log.Emit(events.Event{Type: events.RuntimeDetails, Message: "[" + n.Code + "] " + n.Message, Details: events.SettingDetails{
 			Code: n.Code, Setting: n.Setting, Line: n.Line,
 		}})
 	}
-	u.logUpdate(initializing)
+	u.enter(Initializing, "")
 	for _, d := range u.p.graph.order {
 		if d.isView() || u.chosen.run[d] {
 			u.logFlowDefinitions(d)
 		}
 	}
-	if slices.ContainsFunc(tables, func(d *dataset) bool { return u.chosen.full[d] }) {
-		u.logUpdate(resetting)
-	}
-	if len(tables) > 0 {
-		u.logUpdate(settingUpTables)
-	}
+}
+
+// running tells that the flows begin, and writes the log from now on as it
+// grows. The function it gives stops that.
+func (u *update) running(ctx context.Context) (stop func()) {
 	u.mu.Lock()
 	for i := range u.result.Flows {
 		u.logFlow(&u.result.Flows[i], "")
 	}
 	u.mu.Unlock()
-	u.logUpdate(Running)
+	u.enter(Running, "")
 	u.log.Nudge()
-
 	told := make(chan struct{})
 	unwatch := context.AfterFunc(ctx, func() {
 		defer close(told)
-		u.logUpdate(stopping)
+		u.enter(Stopping, "canceled: what is committed stays, the rest is undone")
 		u.log.Nudge()
 	})
 	flushed := u.log.Keep(context.WithoutCancel(ctx), u.logWarning)
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	u.tell(Progress{State: Running, Batch: -1})
 	return func() {
 		if !unwatch() {
 			<-told
@@ -162,7 +148,7 @@ func (p *Pipeline) runtimeDetails() events.RuntimeDetailsDetails {
 	}
 	return events.RuntimeDetailsDetails{
 		RuntimeVersion: version, Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH,
-		Threads: p.tasksAtOnce(), MemoryLimit: p.opts.MemoryLimit,
+		Threads: p.tasksAtOnce(), MemoryLimit: p.budget.text(),
 	}
 }
 
@@ -221,12 +207,8 @@ func (u *update) ended(ctx context.Context) {
 			}
 		}
 	}
-	u.result.Ended = u.p.now()
-	u.logUpdate(u.result.State)
-	// The tables are committed: an event log that cannot be written is told,
-	// and does not make the update a failed one.
 	ctx = context.WithoutCancel(ctx)
-	if err := u.log.Flush(ctx); err != nil {
+	if err := u.close(ctx); err != nil {
 		u.result.Warnings = append(u.result.Warnings, err.Error())
 		u.logWarning(err)
 	} else if err := u.log.Pack(ctx); err != nil {
@@ -247,7 +229,7 @@ func (u *update) logUpdate(s State) {
 	case Failed:
 		e.Level = events.Error
 		e.Error = u.failure()
-	case stopping, Canceled:
+	case Stopping, Canceled:
 		e.Level = events.Warn
 		details.CancellationCause = "USER_ACTION"
 	}
@@ -255,8 +237,12 @@ func (u *update) logUpdate(s State) {
 	u.log.Emit(e)
 }
 
-// failure is why the update failed: the error of the first flow that did.
+// failure is why the update failed: what kept it from starting, or the error
+// of the first flow that did.
 func (u *update) failure() *events.Failure {
+	if u.err != nil {
+		return events.FailureOf(u.err)
+	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	for i := range u.result.Flows {

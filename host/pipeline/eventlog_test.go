@@ -60,7 +60,7 @@ func TestTheEventLogTellsTheLifeOfAnUpdate(t *testing.T) {
 	if first.State != Failed {
 		t.Fatal(first.State)
 	}
-	wantStates(t, p.states(first.UpdateID, ""), "INITIALIZING", "SETTING_UP_TABLES", "RUNNING", "FAILED")
+	wantStates(t, p.states(first.UpdateID, ""), "CREATED", "INITIALIZING", "SETTING_UP_TABLES", "RUNNING", "FAILED")
 	wantStates(t, p.states(first.UpdateID, "dev.silver.kept"), "QUEUED", "STARTING", "RUNNING", "COMPLETED")
 	wantStates(t, p.states(first.UpdateID, "dev.silver.strict"), "QUEUED", "STARTING", "RUNNING", "FAILED")
 
@@ -110,7 +110,7 @@ func TestTheEventLogTellsTheLifeOfAnUpdate(t *testing.T) {
 	p.write("landing/b.json", ordersLine(4, 1, ""))
 	second := p.run(RunOptions{Refresh: []string{"orders", "silver.kept"}})
 	third := p.run(RunOptions{FullRefresh: []string{"silver.kept"}})
-	wantStates(t, p.states(third.UpdateID, ""), "INITIALIZING", "RESETTING", "SETTING_UP_TABLES", "RUNNING", "COMPLETED")
+	wantStates(t, p.states(third.UpdateID, ""), "CREATED", "INITIALIZING", "RESETTING", "SETTING_UP_TABLES", "RUNNING", "COMPLETED")
 	wantStates(t, p.states(third.UpdateID, "dev.bronze.orders"), "EXCLUDED")
 	idOf := func(update string) string {
 		all := p.events(events.Filter{UpdateID: update, Dataset: "dev.silver.kept", Types: []string{events.FlowProgress}})
@@ -136,7 +136,7 @@ func TestACanceledUpdateStops(t *testing.T) {
 	if err != nil || r.State != Canceled {
 		t.Fatal(r, err)
 	}
-	wantStates(t, p.states(r.UpdateID, ""), "INITIALIZING", "SETTING_UP_TABLES", "RUNNING", "STOPPING", "CANCELED")
+	wantStates(t, p.states(r.UpdateID, ""), "CREATED", "INITIALIZING", "SETTING_UP_TABLES", "RUNNING", "STOPPING", "CANCELED")
 	got := p.states(r.UpdateID, "dev.bronze.orders")
 	if got[0] != "QUEUED" || got[len(got)-1] != "STOPPED" {
 		t.Error(got)

@@ -98,6 +98,13 @@ func (u *update) begun(ctx context.Context, f *flow) error {
 	return nil
 }
 
+// hasBegun tells whether the flow's new generation exists: a retry goes on with it.
+func (u *update) hasBegun(f *flow) bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.began[f]
+}
+
 func (u *update) writeIntent(ctx context.Context) error {
 	if len(u.intent.Datasets) == 0 {
 		return u.p.folder().Delete(ctx, intentPath)

@@ -33,14 +33,16 @@ type Options struct {
 	// Threads bounds the SQL engine, the flows and the tasks that run at once;
 	// 0 means the number of processors.
 	Threads int
-	// MemoryLimit of the SQL engine, such as "2GB"; "" leaves it to the engine.
-	MemoryLimit string
+	// MemoryLimit in bytes of the process; 0 takes the spec's, else most of the machine.
+	MemoryLimit int64
 	// TempDir is where the SQL engine spills; "" means below CacheDir.
 	TempDir string
 	// Alloc is where Arrow memory comes from; nil means the default.
 	Alloc memory.Allocator
 	// Storage replaces the spec's storage folder, for tests that make it fail.
 	Storage storage.Store
+
+	shortPauses bool // for tests of retries
 
 	taskBytes int64 // for tests of batches with several tasks; 0 means the default
 }
@@ -49,6 +51,7 @@ type Options struct {
 type Pipeline struct {
 	spec    *Spec
 	opts    Options
+	budget  budget
 	engine  *lazyEngine
 	wasm    *plugin.Engine
 	modules []*module
@@ -75,7 +78,9 @@ func Open(ctx context.Context, spec *Spec, opts Options) (*Pipeline, error) {
 	if opts.Alloc == nil {
 		opts.Alloc = memory.DefaultAllocator
 	}
-	p := &Pipeline{spec: spec, opts: opts, engine: &lazyEngine{opts: opts}, sources: map[*input]*ingest.Source{}}
+	p := &Pipeline{spec: spec, opts: opts, budget: findBudget(opts.MemoryLimit, spec.MemoryLimit), sources: map[*input]*ingest.Source{}}
+	p.budget.apply()
+	p.engine = &lazyEngine{opts: opts, memory: p.budget.sqlLimit()}
 	if err := p.load(ctx); err != nil {
 		if closing := p.Close(context.WithoutCancel(ctx)); closing != nil {
 			return nil, errors.Join(err, closing)

@@ -13,7 +13,15 @@ type State string
 
 // The states of updates and flows.
 const (
-	Queued    State = "QUEUED"
+	Queued  State = "QUEUED"
+	Created State = "CREATED"
+	// Initializing, Resetting (only with a full refresh) and SettingUpTables
+	// come before an update runs, Stopping when it was canceled.
+	Initializing    State = "INITIALIZING"
+	Resetting       State = "RESETTING"
+	SettingUpTables State = "SETTING_UP_TABLES"
+	Stopping        State = "STOPPING"
+
 	Running   State = "RUNNING"
 	Completed State = "COMPLETED"
 	Failed    State = "FAILED"
@@ -30,6 +38,11 @@ type RunOptions struct {
 	FullRefresh []string
 	// FullRefreshAll starts every flow again from nothing.
 	FullRefreshAll bool
+	// AcceptLoss lets a full refresh go on that cannot bring back all there is.
+	AcceptLoss bool
+	// RefreshFailed refreshes what the last update left undone; nothing else
+	// may be selected with it.
+	RefreshFailed bool
 	// File refreshes the datasets that this SQL file or plugin module defines.
 	File string
 	// Wait waits for a running update to end instead of failing.
@@ -138,4 +151,6 @@ type Result struct {
 	Ended      time.Time    `json:"ended"`
 	Flows      []FlowResult `json:"flows"`
 	Warnings   []string     `json:"warnings,omitempty"`
+	// Retries is how often failed flows were run again.
+	Retries int `json:"retries,omitempty"`
 }

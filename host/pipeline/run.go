@@ -19,78 +19,123 @@ const maxConcurrentFlows = 16
 // Run runs one update. The error is set when the update could not start; a
 // flow that failed is told by Result.State and its FlowResult.
 func (p *Pipeline) Run(ctx context.Context, opt RunOptions) (*Result, error) {
-	chosen, err := p.choose(opt)
-	if err != nil {
+	u := &update{
+		p: p, opt: opt, slots: stream.NewSlots(p.tasksAtOnce()), lines: map[string]*lineCount{}, began: map[*flow]bool{},
+		result: &Result{Pipeline: p.spec.Name, UpdateID: uuid.NewString(), State: Queued, Started: p.now()},
+	}
+	var err error
+	if u.chosen, err = p.choose(opt); err != nil {
 		return nil, err
 	}
-	if err := p.checkTargets(ctx, chosen.tables(p.graph)); err != nil {
-		return nil, err
-	}
-	if err := checkRunnable(chosen.tables(p.graph)); err != nil {
-		return nil, err
-	}
-	if err := p.checkDependencies(ctx, chosen); err != nil {
+	if err := u.check(ctx); err != nil {
 		return nil, err
 	}
 	if err := p.makeStorage(); err != nil {
 		return nil, err
 	}
-	unlock, err := p.lockUpdate(ctx, opt.Wait)
+	unlock, err := u.lock(ctx)
 	if err != nil {
 		return nil, err
 	}
-	u, err := p.newUpdate(ctx, chosen, opt)
-	if err != nil {
-		if unlocking := unlock(); unlocking != nil {
-			return nil, errors.Join(err, unlocking)
-		}
-		return nil, err
+	if err := u.begin(ctx); err != nil {
+		return nil, errors.Join(err, unlock())
 	}
 	result := u.run(ctx)
 	return result, unlock()
 }
 
-// lockUpdate lets one update of the pipeline run at a time.
-func (p *Pipeline) lockUpdate(ctx context.Context, wait bool) (func() error, error) {
-	unlock, err := storage.Lock(ctx, p.folder(), "update.lock", wait)
-	if errors.Is(err, storage.ErrLocked) && ctx.Err() == nil {
-		return nil, fault.Wrap(err, "UPDATE_ALREADY_RUNNING", "another update of pipeline %s is running", p.spec.Name).
-			WithHint("Wait for it, or run with --wait")
+// check refuses what can be known to be wrong before anything is written.
+func (u *update) check(ctx context.Context) error {
+	tables := u.chosen.tables(u.p.graph)
+	if err := u.p.checkTargets(ctx, tables); err != nil {
+		return err
 	}
-	return unlock, err
+	if err := checkRunnable(tables); err != nil {
+		return err
+	}
+	if err := u.p.checkDependencies(ctx, u.chosen); err != nil {
+		return err
+	}
+	return u.checkLosses(ctx)
 }
 
-// newUpdate gives the pipeline its identity, takes the tables it fills and
-// opens the update's part of the event log.
-func (p *Pipeline) newUpdate(ctx context.Context, chosen *selection, opt RunOptions) (*update, error) {
-	identity, err := p.catalog().Identify(ctx, p.spec.Name)
+// lock lets one update of the pipeline run at a time. Another one is waited
+// for, or told of.
+func (u *update) lock(ctx context.Context) (unlock func() error, err error) {
+	unlock, err = storage.Lock(ctx, u.p.folder(), "update.lock", false)
+	if err == nil || !errors.Is(err, storage.ErrLocked) || ctx.Err() != nil {
+		return unlock, err
+	}
+	holder, _ := u.p.lastUpdate(ctx) // what cannot be read cannot be told
+	if !u.opt.Wait {
+		return nil, fault.Wrap(err, "UPDATE_ALREADY_RUNNING", "%s", holder.running(u.p.spec.Name)).
+			WithHint("Wait for it to end, or run with --wait")
+	}
+	u.enter(Queued, "waiting: "+holder.running(u.p.spec.Name))
+	unlock, err = storage.Lock(ctx, u.p.folder(), "update.lock", true)
 	if err != nil {
 		return nil, err
 	}
-	for _, d := range chosen.tables(p.graph) {
+	// What was true before the wait need not be any more.
+	if err := u.check(ctx); err != nil {
+		return nil, errors.Join(err, unlock())
+	}
+	return unlock, nil
+}
+
+// begin gives the pipeline its identity, opens the update's part of the event
+// log, puts the update on record and takes the tables it fills.
+func (u *update) begin(ctx context.Context) (err error) {
+	identity, err := u.p.catalog().Identify(ctx, u.p.spec.Name)
+	if err != nil {
+		return err
+	}
+	u.result.PipelineID = identity.PipelineID
+	if u.previous, err = u.p.lastUpdate(ctx); err != nil {
+		return err
+	}
+	if u.opt.RefreshFailed {
+		u.chosen = u.p.chooseFailed(u.previous)
+		if err := u.check(ctx); err != nil {
+			return err
+		}
+	}
+	u.queue()
+	u.openLog(ctx)
+	u.created()
+	defer func() {
+		if err != nil {
+			u.err, u.result.State = err, Failed
+			if ctx.Err() != nil {
+				u.result.State = Canceled
+			}
+			err = errors.Join(err, u.close(ctx))
+		}
+	}()
+	if err := u.record(ctx); err != nil {
+		return err
+	}
+	if u.chosen.anyFull() {
+		u.enter(Resetting, "")
+	}
+	if err := u.intend(ctx); err != nil {
+		return err
+	}
+	u.enter(SettingUpTables, "")
+	for _, d := range u.chosen.tables(u.p.graph) {
 		for _, name := range publishedNames(d) {
-			if err := p.catalog().Claim(ctx, name, identity.PipelineID); err != nil {
-				return nil, fault.Place(err, "CATALOG_UNAVAILABLE", d.place)
+			if err := u.p.catalog().Claim(ctx, name, identity.PipelineID); err != nil {
+				return fault.Place(err, "CATALOG_UNAVAILABLE", d.place)
 			}
 		}
 	}
-	if log := p.spec.EventLog; log != nil {
-		if err := p.catalog().Claim(ctx, *log, identity.PipelineID); err != nil {
-			return nil, fault.Place(err, "CATALOG_UNAVAILABLE", fault.Where{File: p.spec.Path})
+	if log := u.p.spec.EventLog; log != nil {
+		if err := u.p.catalog().Claim(ctx, *log, identity.PipelineID); err != nil {
+			return fault.Place(err, "CATALOG_UNAVAILABLE", fault.Where{File: u.p.spec.Path})
 		}
 	}
-	u := &update{
-		p: p, opt: opt, chosen: chosen, slots: stream.NewSlots(p.tasksAtOnce()), lines: map[string]*lineCount{}, began: map[*flow]bool{},
-		result: &Result{
-			Pipeline: p.spec.Name, PipelineID: identity.PipelineID, UpdateID: uuid.NewString(),
-			State: Running, Started: p.now(),
-		},
-	}
-	if err := u.intend(ctx); err != nil {
-		return nil, err
-	}
-	u.openLog(ctx)
-	return u, nil
+	u.queue() // with the full refreshes that intend took over
+	return nil
 }
 
 func (p *Pipeline) now() time.Time { return p.opts.Clock().UTC().Truncate(time.Microsecond) }
@@ -98,12 +143,13 @@ func (p *Pipeline) now() time.Time { return p.opts.Clock().UTC().Truncate(time.M
 // flowsAtOnce is how many flows run at the same time.
 func (p *Pipeline) flowsAtOnce() int { return min(p.tasksAtOnce(), maxConcurrentFlows) }
 
-// tasksAtOnce is how many tasks of all flows run at the same time. Two when
-// there is but one processor: one may be waiting for its storage.
+// tasksAtOnce is how many tasks of all flows run at the same time, as far as
+// the memory allows. Two when there is but one processor: one may be waiting
+// for its storage.
 func (p *Pipeline) tasksAtOnce() int {
 	n := p.opts.Threads
 	if n <= 0 {
 		n = runtime.GOMAXPROCS(0)
 	}
-	return max(n, 2)
+	return p.budget.tasks(max(n, 2))
 }

@@ -13,12 +13,28 @@ type selection struct {
 	full map[*dataset]bool
 }
 
+// anyFull tells whether a table starts again from nothing.
+func (s *selection) anyFull() bool {
+	for _, full := range s.full {
+		if full {
+			return true
+		}
+	}
+	return false
+}
+
 // choose reads the selections of an update and checks their names.
 func (p *Pipeline) choose(opt RunOptions) (*selection, error) {
 	s := &selection{run: map[*dataset]bool{}, full: map[*dataset]bool{}}
 	some := len(opt.Refresh) > 0 || len(opt.FullRefresh) > 0 || opt.File != ""
 	if opt.FullRefreshAll && some {
 		return nil, fault.New("INVALID_SELECTION", "a full refresh of everything cannot be combined with a selection")
+	}
+	if opt.RefreshFailed {
+		if some || opt.FullRefreshAll {
+			return nil, fault.New("INVALID_SELECTION", "a refresh of what failed cannot be combined with another selection")
+		}
+		return s, nil // settled when nobody else runs an update
 	}
 	for _, name := range opt.Refresh {
 		d, err := p.tableNamed(name)
@@ -55,6 +71,27 @@ func (p *Pipeline) choose(opt RunOptions) (*selection, error) {
 		}
 	}
 	return s, nil
+}
+
+// chooseFailed selects the tables with a flow that the last update did not
+// bring to its end: failed, skipped, canceled, or never begun since it was killed.
+func (p *Pipeline) chooseFailed(last *updateRecord) *selection {
+	s := &selection{run: map[*dataset]bool{}, full: map[*dataset]bool{}}
+	if last == nil {
+		return s
+	}
+	undone := map[string]bool{}
+	for _, f := range last.Flows {
+		if f.State != Completed && f.State != Excluded {
+			undone[f.Dataset] = true
+		}
+	}
+	for _, d := range p.graph.order {
+		if !d.isView() && undone[d.id] {
+			s.run[d] = true
+		}
+	}
+	return s
 }
 
 // chooseFile selects the tables that one file defines.

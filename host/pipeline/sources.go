@@ -8,10 +8,12 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/weir-data/weir/host/delta"
 	"github.com/weir-data/weir/host/fault"
 	"github.com/weir-data/weir/host/ingest"
 	"github.com/weir-data/weir/host/storage"
 	"github.com/weir-data/weir/host/storage/cloud"
+	"github.com/weir-data/weir/host/stream"
 )
 
 // openSources checks the options of every file source; nothing is read.
@@ -59,6 +61,11 @@ func (s *Spec) readable(f *files) (string, map[string]string, error) {
 		}
 	}
 	return path, options, nil
+}
+
+// tableSource makes the source of a flow that streams a table.
+func (p *Pipeline) tableSource(in *input, table *delta.Table) (stream.Source, error) {
+	return stream.NewDeltaSource(in.id(), table, in.options)
 }
 
 // openLanding opens the folder of a source. One that does not exist, which in a

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"sync"
+	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
@@ -27,14 +29,16 @@ type update struct {
 	result *Result
 	lines  map[string]*lineCount // what functions logged, by dataset
 	began  map[*flow]bool        // flows whose generation of this update exists
+
+	previous *updateRecord // the update before, nil when this is the first
+	order    []*flow       // of all tables, upstream first
+	results  map[*flow]*FlowResult
+	err      error // why the update could not start
 }
 
-// run takes every chosen flow through its source, each as soon as those it
-// reads from are done.
-func (u *update) run(ctx context.Context) *Result {
-	tables := u.chosen.tables(u.p.graph)
-	done := map[*dataset]chan struct{}{}
-	var order []*flow
+// queue makes the result of every flow: those of the selection wait for their turn.
+func (u *update) queue() {
+	u.order, u.result.Flows = nil, nil
 	for _, d := range u.p.graph.order {
 		if d.isView() {
 			continue
@@ -42,19 +46,40 @@ func (u *update) run(ctx context.Context) *Result {
 		state := Excluded
 		if u.chosen.run[d] {
 			state = Queued
-			done[d] = make(chan struct{})
 		}
 		for _, f := range d.flows {
 			u.result.Flows = append(u.result.Flows, FlowResult{Dataset: d.id, Flow: f.name, State: state, FullRefresh: u.chosen.full[d]})
-			order = append(order, f)
+			u.order = append(u.order, f)
 		}
 	}
-	results := map[*flow]*FlowResult{}
-	for i, f := range order {
-		results[f] = &u.result.Flows[i]
+	u.results = map[*flow]*FlowResult{}
+	for i, f := range u.order {
+		u.results[f] = &u.result.Flows[i]
 	}
-	stop := u.started(ctx, tables)
+}
 
+// run takes the selected flows to their end, again where that may help.
+func (u *update) run(ctx context.Context) *Result {
+	stop := u.running(ctx)
+	u.pass(ctx)
+	u.retry(ctx)
+	stop()
+	u.ended(ctx)
+	return u.result
+}
+
+// pass takes every queued flow through its source, each as soon as those it
+// reads from are done.
+func (u *update) pass(ctx context.Context) {
+	results := u.results
+	done := map[*dataset]chan struct{}{}
+	var tables []*dataset
+	for _, d := range u.p.graph.order {
+		if u.chosen.run[d] && slices.ContainsFunc(d.flows, func(f *flow) bool { return results[f].State == Queued }) {
+			done[d] = make(chan struct{})
+			tables = append(tables, d)
+		}
+	}
 	slots := make(chan struct{}, u.p.flowsAtOnce())
 	var all sync.WaitGroup
 	for _, d := range tables {
@@ -62,6 +87,9 @@ func (u *update) run(ctx context.Context) *Result {
 			defer close(done[d])
 			var flows sync.WaitGroup
 			for _, f := range d.flows {
+				if results[f].State != Queued {
+					continue // it is done, or its failure will not pass
+				}
 				flows.Go(func() {
 					if failed := u.await(f, done, results); failed != nil {
 						u.skip(results[f], failed)
@@ -77,9 +105,6 @@ func (u *update) run(ctx context.Context) *Result {
 		})
 	}
 	all.Wait()
-	stop()
-	u.ended(ctx)
-	return u.result
 }
 
 // await waits for the tables that a flow reads and gives one that was not
@@ -127,6 +152,8 @@ func (u *update) change(f *FlowResult, s State, message string, err error) {
 	defer u.mu.Unlock()
 	f.State = s
 	switch s {
+	case Queued:
+		f.Err, f.Error, f.Started, f.Ended = nil, nil, time.Time{}, time.Time{}
 	case Running:
 		f.Started = u.p.now()
 	case Completed, Failed, Canceled, Skipped:
@@ -220,7 +247,7 @@ func (u *update) stream(ctx context.Context, fl *flow, f *FlowResult) (_ stream.
 			u.warn(f, c.source.id()+" has no rows yet; there is nothing to read")
 			return none, nil
 		}
-		if flow.Source, err = stream.NewDeltaSource(c.source.id(), table, c.source.options); err != nil {
+		if flow.Source, err = u.p.tableSource(c.source, table); err != nil {
 			return none, err
 		}
 	}
@@ -239,9 +266,9 @@ func (u *update) flow(fl *flow, c *chain) *stream.Flow {
 			Columns: declaredTarget(d.columns),
 		},
 		Checkpoint:  u.p.checkpoint(fl),
-		FullRefresh: u.chosen.full[d],
-		MaxRetries:  u.p.spec.settings.maxFlowRetries,
-		Parallel:    u.p.tasksAtOnce(), Slots: u.slots, TaskBytes: u.p.opts.taskBytes,
+		FullRefresh: u.chosen.full[d] && !u.hasBegun(fl),
+		MaxRetries:  u.p.spec.settings.maxFlowRetries, Pause: u.p.flowPause,
+		Parallel: u.p.tasksAtOnce(), Slots: u.slots, TaskBytes: u.p.opts.taskBytes,
 		Alloc: u.p.opts.Alloc, Clock: u.p.opts.Clock,
 	}
 	if d.quarantines() {

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
+	"github.com/weir-data/weir/host/delta"
 	"github.com/weir-data/weir/host/fault"
 	"github.com/weir-data/weir/host/storage"
 )
@@ -40,15 +42,33 @@ const lossExamples = 3
 // rooted as Flow.Checkpoint. A flow that never ran loses nothing. A source that
 // cannot be read at all is an error.
 func Missing(ctx context.Context, checkpoint storage.Store, source Source) (Loss, error) {
-	gen, ok, err := newestGeneration(ctx, checkpoint)
-	if err != nil || !ok || gen.Kind != appendGeneration {
+	numbers, err := generationNumbers(ctx, checkpoint)
+	if err != nil {
 		return Loss{}, err
 	}
-	ck, err := loadCheckpoint(ctx, checkpoint, gen)
-	if err != nil || ck.planned < 0 {
-		return Loss{}, err
+	slices.Sort(numbers)
+	for _, n := range slices.Backward(numbers) {
+		var gen generation
+		if err := getRecord(ctx, checkpoint, generationPath(n), &gen); err != nil {
+			return Loss{}, err
+		}
+		if gen.Kind != appendGeneration {
+			return Loss{}, nil
+		}
+		ck, err := loadCheckpoint(ctx, checkpoint, gen)
+		if err != nil {
+			return Loss{}, err
+		}
+		// One that was made and never got further has replaced nothing: the
+		// rows are still those of the generation before.
+		if ck.planned >= 0 || !gen.Replace {
+			if ck.planned < 0 {
+				return Loss{}, nil
+			}
+			return source.missing(ctx, ck)
+		}
 	}
-	return source.missing(ctx, ck)
+	return Loss{}, nil
 }
 
 // missing compares the files that were read with the listing: two sorted
@@ -102,8 +122,7 @@ func (s *fileSource) missing(ctx context.Context, ck *checkpoint) (loss Loss, er
 	return loss, nil
 }
 
-// missing compares the rows that were read with those that the table has. A
-// table only ever appended to has at least as many.
+// missing finds the rows that left the table since the flow began to read it.
 func (s *deltaSource) missing(ctx context.Context, ck *checkpoint) (Loss, error) {
 	snap, err := s.table.Snapshot(ctx)
 	if err != nil {
@@ -120,6 +139,17 @@ func (s *deltaSource) missing(ctx context.Context, ck *checkpoint) (Loss, error)
 		}
 		return Loss{}, err
 	}
+	first, err := ck.offset(ctx, 0)
+	if err != nil || first.Source.Table == nil {
+		return Loss{}, err
+	}
+	taken, replaced, err := s.taken(ctx, first.Source.Table.Start.Version, snap.Version())
+	if err != nil || replaced {
+		// A full refresh of the source was answered for there.
+		return Loss{Rows: taken}, err
+	}
+	// The log need not go back to the beginning any more. A table that rows were
+	// only added to has at least as many as were read.
 	read := int64(0)
 	for n := int64(0); n <= ck.committed; n++ {
 		c, err := ck.commit(ctx, n)
@@ -129,9 +159,55 @@ func (s *deltaSource) missing(ctx context.Context, ck *checkpoint) (Loss, error)
 		read += c.Metrics.InputRows
 		delete(ck.commits, n)
 	}
-	live, err := snap.LiveRows()
+	live, err := s.live(ctx, snap.Version())
+	return Loss{Rows: max(read-live, taken, 0)}, err
+}
+
+// taken counts the rows that versions after from took from the table, as far
+// as its log goes back. A version that replaced all rows begins the count
+// again, and is told.
+func (s *deltaSource) taken(ctx context.Context, from, until int64) (rows int64, replaced bool, err error) {
+	oldest, err := s.table.OldestVersion(ctx)
 	if err != nil {
-		return Loss{}, fault.Wrap(err, "DELTA_SOURCE_UNAVAILABLE", "the rows of the table cannot be counted").At(fault.Where{Dataset: s.name})
+		return 0, false, s.at(err)
 	}
-	return Loss{Rows: max(read-live, 0)}, nil
+	from = max(from+1, oldest+1)
+	if from > until {
+		return 0, false, nil
+	}
+	for entry, err := range s.table.Log(ctx, from, until) {
+		if err != nil {
+			return 0, false, s.at(err)
+		}
+		if !slices.ContainsFunc(entry.Removes, func(r delta.RemoveFile) bool { return r.DataChange }) {
+			continue
+		}
+		if entry.CommitInfo != nil && entry.CommitInfo.OperationParameters[fullRefreshKey] == "true" {
+			rows, replaced = 0, true
+			continue
+		}
+		before, err := s.live(ctx, entry.Version-1)
+		if err != nil {
+			return 0, false, err
+		}
+		after, err := s.live(ctx, entry.Version)
+		if err != nil {
+			return 0, false, err
+		}
+		rows += max(before-after, 0)
+	}
+	return rows, replaced, nil
+}
+
+// live counts the rows of a version.
+func (s *deltaSource) live(ctx context.Context, version int64) (int64, error) {
+	snap, err := s.snapshot(ctx, version)
+	if err != nil {
+		return 0, err
+	}
+	counts, err := snap.RowCounts(ctx)
+	if err != nil {
+		return 0, fault.Wrap(err, "DELTA_SOURCE_UNAVAILABLE", "the rows of version %d cannot be counted", version).At(fault.Where{Dataset: s.name})
+	}
+	return counts.Live(), nil
 }

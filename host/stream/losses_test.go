@@ -103,6 +103,24 @@ func TestRowsThatLeftTheSourceAreALoss(t *testing.T) {
 	if loss, err := missing(); err != nil || loss.Rows != 3 {
 		t.Fatalf("%+v, %v", loss, err)
 	}
+	// What came since does not make up for it.
+	l.land(t, 200, 5, "")
+	if loss, err := missing(); err != nil || loss.Rows != 3 {
+		t.Fatalf("%+v, %v", loss, err)
+	}
+	// A refresh that was made and never got further has replaced nothing.
+	f := l.silver(t)
+	gen, _, err := newestGeneration(t.Context(), f.Checkpoint)
+	if err != nil {
+		t.Fatal(err)
+	}
+	next := generation{Format: 1, Generation: gen.Generation + 1, AppID: f.appID(gen.Generation + 1), Replace: true}
+	if err := createGeneration(t.Context(), f.Checkpoint, next); err != nil {
+		t.Fatal(err)
+	}
+	if loss, err := missing(); err != nil || loss.Rows != 3 {
+		t.Fatalf("%+v, %v", loss, err)
+	}
 	// A stream that begins at a version needs that version, not the rows of now.
 	if loss, err := missing("startingVersion", "1"); err != nil || loss.Any() {
 		t.Fatalf("%+v, %v", loss, err)

@@ -30,7 +30,7 @@ cp "$here"/project/weir.yaml "$here"/project/tables.sql "$work/project/"
 "$work/venv/bin/python" "$here/landing.py" "$work/project/landing" 0 13
 (cd "$work/project" && "$root/build/weir" run >/dev/null)
 "$work/venv/bin/python" "$here/landing.py" "$work/project/landing" 13 15 --new-column
-(cd "$work/project" && "$root/build/weir" run >/dev/null && "$root/build/weir" run --full-refresh dev.typed.replaced >/dev/null)
+(cd "$work/project" && "$root/build/weir" run >/dev/null && "$root/build/weir" run --full-refresh dev.typed.replaced --yes >/dev/null)
 
 engines=deltalake
 if command -v npm >/dev/null; then
