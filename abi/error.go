@@ -7,6 +7,7 @@ const (
 	CodeInvalidManifest = "INVALID_MANIFEST"
 	CodeUnsupportedABI  = "UNSUPPORTED_ABI_VERSION"
 	CodeInvalidRowError = "INVALID_ROW_ERROR"
+	CodeInvalidQuery    = "INVALID_QUERY_REQUEST"
 )
 
 // Error is a refused document of a guest, with the path of the field.

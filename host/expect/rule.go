@@ -38,6 +38,8 @@ func ParseAction(s string) (Action, error) {
 type Rule struct {
 	Name      string
 	Condition string
-	Action    Action
-	NullPass  bool // a condition that is NULL holds
+	// Guest says that the condition is not the operator's: it came with a module.
+	Guest    bool
+	Action   Action
+	NullPass bool // a condition that is NULL holds
 }

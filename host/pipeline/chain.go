@@ -97,11 +97,12 @@ func (c *chain) addRules(p *Pipeline, rules []expect.Rule) {
 		c.labels = append(c.labels, "expectations")
 	}
 	q := &last.query
-	q.Expectations, q.ExpectationNames, q.NullPass = nil, nil, nil
+	q.Expectations, q.ExpectationNames, q.NullPass, q.GuestRules = nil, nil, nil, false
 	for _, r := range rules {
 		q.Expectations = append(q.Expectations, r.Condition)
 		q.ExpectationNames = append(q.ExpectationNames, r.Name)
 		q.NullPass = append(q.NullPass, r.NullPass)
+		q.GuestRules = q.GuestRules || r.Guest
 	}
 }
 
@@ -133,7 +134,7 @@ func (p *Pipeline) step(b *body, c *chain, schemas schemaOf) stream.Step {
 		}
 		return s
 	case b.function != nil:
-		return &pluginStep{pipeline: p.spec.Name, module: b.module, function: b.function, sides: sides, log: c.log, alloc: p.opts.Alloc}
+		return &pluginStep{pipeline: p.spec.Name, module: b.module, function: b.function, engine: p.engine, sides: sides, log: c.log, alloc: p.opts.Alloc}
 	case len(sides) == 1 && sides[0] != nil: // a batch passes through a query as well
 		return &sqlStep{engine: p.engine, query: sql.Query{Text: "SELECT * FROM source"}, sides: map[string]batchInput{"source": sides[0]}}
 	}

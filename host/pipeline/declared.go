@@ -38,7 +38,7 @@ func registerDeclared(g *graph, s *Spec, m *module, decl *abi.Dataset) error {
 		if err != nil {
 			return fault.Place(err, "INVALID_EXPECTATION", at)
 		}
-		d.rules = append(d.rules, expect.Rule{Name: e.Name, Condition: e.Condition, Action: action, NullPass: e.Null == abi.NullPasses})
+		d.rules = append(d.rules, expect.Rule{Name: e.Name, Condition: e.Condition, Action: action, NullPass: e.Null == abi.NullPasses, Guest: true})
 	}
 	switch {
 	case decl.Function == "":

@@ -113,6 +113,14 @@ func (e *lazyEngine) relations(ctx context.Context, text string) ([]string, erro
 	return engine.Relations(ctx, text)
 }
 
+func (e *lazyEngine) guestRelations(ctx context.Context, q sql.Query) ([]string, error) {
+	engine, err := e.get(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return engine.GuestRelations(ctx, q)
+}
+
 func (e *lazyEngine) filters(ctx context.Context, text string, schema func(name string) (*arrow.Schema, error)) (map[string]*delta.Predicate, error) {
 	engine, err := e.get(ctx)
 	if err != nil {

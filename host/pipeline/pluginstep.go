@@ -23,6 +23,7 @@ type pluginStep struct {
 	pipeline string
 	module   *module
 	function *abi.Function
+	engine   *lazyEngine  // of its queries
 	sides    []batchInput // by input number; nil for the stream
 	log      functionLog
 	alloc    memory.Allocator
@@ -31,6 +32,10 @@ type pluginStep struct {
 // Schema gives the function's output and the row's ordinal; in is nil when
 // every input is a batch.
 func (s *pluginStep) Schema(ctx context.Context, in *arrow.Schema) (*arrow.Schema, error) {
+	if in != nil && s.function.Kind == abi.KindQuery {
+		return nil, fault.New("UNSUPPORTED_STREAMING_OPERATION", "%s.%s is of kind query: it reads all rows before it writes any, which no stream can give", s.module.name, s.function.Name).
+			WithHint("Fill a materialized view with it, or let it read a table as a batch")
+	}
 	inputs := make([]*arrow.Schema, len(s.sides))
 	for i, side := range s.sides {
 		var err error
@@ -40,7 +45,7 @@ func (s *pluginStep) Schema(ctx context.Context, in *arrow.Schema) (*arrow.Schem
 			return nil, err
 		}
 	}
-	out, err := s.module.loaded.Schema(ctx, s.function.Name, inputs)
+	out, err := s.module.loaded.SchemaWith(ctx, s.function.Name, inputs, &guestQueries{step: s})
 	if err != nil || in == nil {
 		return out, err
 	}
@@ -76,7 +81,8 @@ func (s *pluginStep) Run(ctx context.Context, t *stream.Task, in array.RecordRea
 		OnLog: func(level abi.LogLevel, message string) {
 			s.log(t, s.module.name+"."+s.function.Name, level, message)
 		},
-		Mem: s.alloc,
+		Querier: &guestQueries{step: s, task: t},
+		Mem:     s.alloc,
 	}
 	if name := s.StateName(); name != "" {
 		call.State = t.State(name)

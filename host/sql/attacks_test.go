@@ -2,7 +2,6 @@ package sql
 
 import (
 	"context"
-	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
+	"github.com/weir-data/weir/abi"
 	"github.com/weir-data/weir/host/fault"
 )
 
@@ -174,11 +174,11 @@ func TestParametersAreTypedValues(t *testing.T) {
 		{"SELECT ?", `[{"type":"int","value":"1); SELECT 1"}]`, "", "INVALID_QUERY_PARAMETER"},
 		{"SELECT ?", `[{"type":"int","value":"99999999999"}]`, "", "INVALID_QUERY_PARAMETER"},
 		{"SELECT ?", `[{"type":"nope","value":"1"}]`, "", "INVALID_QUERY_PARAMETER"},
-		{"SELECT ?", `[[1]]`, "", "INVALID_QUERY_PARAMETER"},
+		{"SELECT ?", `[[1]]`, "", "INVALID_QUERY_REQUEST"},
 		{"SELECT 'x' LIKE ?", `["` + strings.Repeat("%a", 200) + `"]`, "", limitCode},
 		{"SELECT regexp_matches('x', ?)", `["(x{1000}){1000}"]`, "", limitCode},
 	} {
-		params, err := ParseParams(rawList(t, c.params))
+		params, err := paramsOf(c.params)
 		var got []string
 		if err == nil {
 			got, err = run(t, e, Query{Text: c.text, Guest: &Guest{Params: params}}, map[string]arrow.RecordBatch{"t": rows})
@@ -226,10 +226,11 @@ func TestBoundsOfGuestsHaveNames(t *testing.T) {
 	}
 }
 
-func rawList(t testing.TB, text string) (list []json.RawMessage) {
-	t.Helper()
-	if err := json.Unmarshal([]byte(text), &list); err != nil {
-		t.Fatal(err)
+func paramsOf(list string) ([]Param, error) {
+	q, err := abi.ParseQuery([]byte(`{"sql": "-", "params": ` + list + `}`))
+	out := make([]Param, len(q.Params))
+	for i, p := range q.Params {
+		out[i] = Param(p)
 	}
-	return list
+	return out, err
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -50,6 +51,7 @@ func (e *Engine) runGuest(ctx context.Context, q Query, inputs map[string]array.
 	ctx, cancel := context.WithCancelCause(ctx)
 	r := &guestResult{ctx: ctx, cancel: cancel, limits: q.Guest.withDefaults()}
 	r.left = r.limits.Time
+	r.refs.Store(1)
 	err := r.timed(func() error {
 		var err error
 		r.RecordReader, err = e.runPlan(ctx, q, inputs)
@@ -65,6 +67,7 @@ func (e *Engine) runGuest(ctx context.Context, q Query, inputs map[string]array.
 // guestResult is the result of a guest's query.
 type guestResult struct {
 	array.RecordReader
+	refs   atomic.Int64
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 	limits Guest
@@ -130,7 +133,11 @@ func (r *guestResult) Record() arrow.RecordBatch { return r.batch }
 
 func (r *guestResult) Err() error { return r.err }
 
+func (r *guestResult) Retain() { r.refs.Add(1) }
+
 func (r *guestResult) Release() {
-	r.RecordReader.Release()
-	r.cancel(nil)
+	if r.refs.Add(-1) == 0 {
+		r.RecordReader.Release()
+		r.cancel(nil)
+	}
 }

@@ -3,7 +3,6 @@ package sql
 import (
 	"encoding/base64"
 	"encoding/hex"
-	"encoding/json"
 	"strconv"
 	"strings"
 	"time"
@@ -17,60 +16,10 @@ import (
 // Param is a value for a place in a guest's query. It becomes a typed constant of the
 // tree: no text of it is ever read as SQL.
 type Param struct {
-	Type  string // by abi/coltype's names; "" is NULL
+	Type  string // by abi/coltype's names; "" is a NULL without one
 	Value string
+	Null  bool
 }
-
-// ParseParams reads the params of the ABI's query: texts, whole numbers, fractions, truth
-// values, null, or {"type": …, "value": …}.
-func ParseParams(list []json.RawMessage) ([]Param, error) {
-	out := make([]Param, len(list))
-	for i, raw := range list {
-		p, err := parseParam(raw)
-		if err != nil {
-			return nil, fault.New("INVALID_QUERY_PARAMETER", "parameter %d: %v", i+1, err)
-		}
-		out[i] = p
-	}
-	return out, nil
-}
-
-func parseParam(raw json.RawMessage) (Param, error) {
-	dec := json.NewDecoder(strings.NewReader(string(raw)))
-	dec.UseNumber()
-	var v any
-	if err := dec.Decode(&v); err != nil {
-		return Param{}, err
-	}
-	switch v := v.(type) {
-	case nil:
-		return Param{}, nil
-	case bool:
-		return Param{"boolean", strconv.FormatBool(v)}, nil
-	case string:
-		return Param{"string", v}, nil
-	case json.Number:
-		if _, err := v.Int64(); err == nil {
-			return Param{"bigint", v.String()}, nil
-		}
-		return Param{"double", v.String()}, nil
-	case map[string]any:
-		typ, ok1 := v["type"].(string)
-		value, ok2 := v["value"].(string)
-		null, hasValue := v["value"]
-		if ok1 && len(v) == 2 && ok2 {
-			return Param{typ, value}, nil
-		}
-		if ok1 && len(v) == 2 && hasValue && null == nil {
-			return Param{typ, nullOf}, nil
-		}
-	}
-	return Param{}, fault.New("INVALID_QUERY_PARAMETER", "it is no text, number, truth value, null, or object of a type and a text value")
-}
-
-// nullOf stands in Value for a NULL of the type; a text of a guest's may well be it,
-// and is then that NULL too.
-const nullOf = "\x00null"
 
 // tree gives the value as a constant.
 func (p Param) tree() (node, error) {
@@ -85,7 +34,7 @@ func (p Param) tree() (node, error) {
 	if err != nil {
 		return nil, err
 	}
-	if p.Value == nullOf {
+	if p.Null {
 		return fill("CAST(NULL AS " + name + ")")
 	}
 	if name == "VARCHAR" {
@@ -108,7 +57,7 @@ func (p Param) wrong(why string) error {
 // check names the type in DuckDB's words and looks at the value, so that what is wrong
 // is said before the query runs.
 func (p Param) check(t arrow.DataType) (string, error) {
-	null := p.Value == nullOf
+	null := p.Null
 	whole := func(name string, bits int) (string, error) {
 		if _, err := strconv.ParseInt(p.Value, 10, bits); err != nil && !null {
 			return "", p.wrong("it is no whole number of that size")

@@ -3,10 +3,12 @@ package plugin
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -34,7 +36,8 @@ type conformanceCase struct {
 		Schema  string            `json:"schema"`
 		Batches []json.RawMessage `json:"batches"`
 	} `json:"inputs"`
-	Output *struct {
+	Queries []conformanceAnswer `json:"queries"`
+	Output  *struct {
 		Schema string          `json:"schema"`
 		Rows   json.RawMessage `json:"rows"`
 	} `json:"output"`
@@ -44,6 +47,58 @@ type conformanceCase struct {
 		Code  string `json:"code"`
 	} `json:"row_errors"`
 	Error *struct{ Code, Text string } `json:"error"`
+}
+
+// conformanceAnswer is what the host answers to a query.
+type conformanceAnswer struct {
+	SQL     string            `json:"sql"`
+	Params  json.RawMessage   `json:"params"`
+	Refused string            `json:"refused"`
+	Schema  string            `json:"schema"`
+	Batches []json.RawMessage `json:"batches"`
+}
+
+// answers is a querier that knows some answers.
+type answers struct {
+	t   *testing.T
+	mem memory.Allocator
+	all []conformanceAnswer
+}
+
+func (a answers) Query(_ context.Context, q Query) (array.RecordReader, error) {
+	for _, c := range a.all {
+		known, err := abi.ParseQuery(fmt.Appendf(nil, `{"sql": %q, "params": %s}`, c.SQL, c.Params))
+		if err != nil {
+			a.t.Fatal(err)
+		}
+		if known.SQL != q.SQL || !slices.Equal(known.Params, q.Params) {
+			continue
+		}
+		if c.Refused != "" {
+			return nil, errors.New(c.Refused)
+		}
+		if q.Empty {
+			c.Batches = nil
+		}
+		return readerOf(a.t, a.mem, c.Schema, c.Batches), nil
+	}
+	return nil, fmt.Errorf("[NO_ANSWER] to %v", q)
+}
+
+func readerOf(t testing.TB, mem memory.Allocator, ddl string, batches []json.RawMessage) array.RecordReader {
+	schema := schemaOf(t, ddl)
+	var recs []arrow.RecordBatch
+	for _, b := range batches {
+		recs = append(recs, recordOf(t, mem, schema, b))
+	}
+	r, err := array.NewRecordReader(schema, recs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, rec := range recs {
+		rec.Release()
+	}
+	return r
 }
 
 func conformanceCases(t testing.TB) []conformanceCase {
@@ -113,20 +168,12 @@ func (c *conformanceCase) run(t *testing.T, m *Module) {
 	call := Call{Function: c.Function, Mem: mem, Context: abi.CallContext{
 		Pipeline: c.Context.Pipeline, Flow: c.Context.Flow, BatchID: c.Context.BatchID, BatchTimestamp: c.Context.BatchTimestamp}}
 	for _, in := range c.Inputs {
-		schema := schemaOf(t, in.Schema)
-		var recs []arrow.RecordBatch
-		for _, b := range in.Batches {
-			recs = append(recs, recordOf(t, mem, schema, b))
-		}
-		r, err := array.NewRecordReader(schema, recs)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, rec := range recs {
-			rec.Release()
-		}
+		r := readerOf(t, mem, in.Schema, in.Batches)
 		defer r.Release()
 		call.Inputs = append(call.Inputs, r)
+	}
+	if c.Queries != nil {
+		call.Querier = answers{t, mem, c.Queries}
 	}
 	var rowErrors []string
 	call.OnRowError = func(input int, row int64, code, _ string) error {

@@ -26,6 +26,6 @@
 //
 // Bounds stand in limits.go; docs/sandbox.md says what they hold and what not. Modules
 // are rewritten by runtime/meter to count what they run; allowance.go answers them.
-// Functions of other kinds than map, stateful and foreach_batch, queries and
-// command modules are refused by name.
+// A guest's queries go to the host's [Querier], over what its function declared. Functions of
+// kind snapshot and command modules are refused by name.
 package plugin

@@ -51,10 +51,15 @@ func (m *Module) foreachBatch(ctx context.Context, call Call, write func(int, ar
 // Outputs gives the schema of each output of a function of kind foreach_batch
 // for inputs of these schemas: what it writes when every input has no rows.
 func (m *Module) Outputs(ctx context.Context, function string, inputs []*arrow.Schema) ([]*arrow.Schema, error) {
+	return m.OutputsWith(ctx, function, inputs, nil)
+}
+
+// OutputsWith is Outputs for a handler that runs queries.
+func (m *Module) OutputsWith(ctx context.Context, function string, inputs []*arrow.Schema, queries Querier) ([]*arrow.Schema, error) {
 	sig, err := m.signHandler(function, inputs)
 	if err == nil {
 		var outputs []*arrow.Schema
-		if outputs, err = m.learn(ctx, sig, inputs); err == nil {
+		if outputs, err = m.learn(ctx, sig, inputs, queries); err == nil {
 			return outputs, nil
 		}
 	}

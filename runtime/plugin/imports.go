@@ -15,9 +15,7 @@ var weirImports = []hostFunc{
 	{"input_read", "iii", "i", inputRead},
 	{"input_close", "i", "i", inputClose},
 	{"output_write", "iii", "i", outputWrite},
-	{"query", "ii", "i", func(in *instance, _ api.Module, s []uint64) {
-		s[0] = in.refuse("[" + CodeNotSupported + "] query: this version of the host runs no queries for functions")
-	}},
+	{"query", "ii", "i", queryOpen},
 	{"conf_get", "iiii", "i", confGet},
 	{"context_read", "ii", "i", contextRead},
 	{"result_write", "ii", "i", resultWrite},

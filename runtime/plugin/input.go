@@ -25,6 +25,8 @@ type input struct {
 	unchanged bool
 	ended     bool
 	closed    bool
+	query     bool // of a query of the guest's, not of the function's declaration
+	released  bool
 	err       error // of the source
 
 	rec     arrow.RecordBatch
@@ -105,6 +107,7 @@ func (i *input) advance() error {
 	if !more {
 		i.ended = true
 		i.err = i.source.Err()
+		i.endQuery()
 		return i.err
 	}
 	i.rec = i.source.RecordBatch()
@@ -145,6 +148,24 @@ func (i *input) close() {
 	i.closed, i.size = true, 0
 	i.drop()
 	i.forget()
+	i.endQuery()
+}
+
+// endQuery gives back what a query holds as soon as nothing more of it is read.
+func (i *input) endQuery() {
+	if i.query {
+		i.release()
+	}
+}
+
+// release lets go of the source and of what it gave.
+func (i *input) release() {
+	i.drop()
+	i.forget()
+	if !i.released {
+		i.released = true
+		i.source.Release()
+	}
 }
 
 // finished reports whether the guest saw the end or closed the input.

@@ -53,6 +53,19 @@ type Limits struct {
 	// than 64 tables in one function is a mistake. Default 64.
 	OpenInputs int64
 
+	// OpenQueries (open_queries) is the most queries of a guest that are open at once, each of
+	// which holds a part of the SQL engine's memory; Queries (queries) those of one call, which is
+	// for few large questions, not for one a row. Defaults 16 and 1,000.
+	OpenQueries int64
+	Queries     int64
+	// QueryTextBytes (query_text) of one query with its parameters. Default 64 KiB.
+	QueryTextBytes int64
+	// QueryRows, QueryBytes and QueryTime (query_rows, query_bytes, query_time) bound the result of
+	// one query and how long the engine works for it. Defaults 10 M, 1 GiB and 5 min.
+	QueryRows  int64
+	QueryBytes int64
+	QueryTime  time.Duration
+
 	// OutputBytes and OutputRows (output_bytes, output_rows) are of one call (one task). They catch a
 	// function that multiplies without end. Defaults 16 GiB and 1 G rows.
 	OutputBytes int64
@@ -150,6 +163,12 @@ var ownLimits = []limit{
 	{"batch_rows", unitCount, func(l *Limits) *int64 { return &l.BatchRows }, 64 << 10, 1, 1 << 31},
 	{"batch_bytes", unitBytes, func(l *Limits) *int64 { return &l.BatchBytes }, 0, 1, 2 << 30},
 	{"open_inputs", unitCount, func(l *Limits) *int64 { return &l.OpenInputs }, 64, 1, 10_000},
+	{"open_queries", unitCount, func(l *Limits) *int64 { return &l.OpenQueries }, 16, 1, 1000},
+	{"queries", unitCount, func(l *Limits) *int64 { return &l.Queries }, 1000, 1, 1_000_000},
+	{"query_text", unitBytes, func(l *Limits) *int64 { return &l.QueryTextBytes }, 64 << 10, 1, 64 << 10},
+	{"query_rows", unitCount, func(l *Limits) *int64 { return &l.QueryRows }, 10_000_000, 1, noBound},
+	{"query_bytes", unitBytes, func(l *Limits) *int64 { return &l.QueryBytes }, 1 << 30, 1, noBound},
+	{"query_time", unitTime, func(l *Limits) *int64 { return (*int64)(&l.QueryTime) }, int64(5 * time.Minute), 1, noBound},
 	{"output_bytes", unitBytes, func(l *Limits) *int64 { return &l.OutputBytes }, 16 << 30, 1, noBound},
 	{"output_rows", unitCount, func(l *Limits) *int64 { return &l.OutputRows }, 1 << 30, 1, noBound},
 	{"output_batch_rows", unitCount, func(l *Limits) *int64 { return &l.OutputBatchRows }, 4 << 20, 1, 1 << 31},

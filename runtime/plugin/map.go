@@ -49,11 +49,13 @@ type Call struct {
 	// OnState hears the new state of a stateful function when the call succeeded, if it
 	// wrote one; it is to be committed with the output. The bytes are the listener's.
 	OnState func(state []byte) error
+	// Querier runs the guest's queries; without it they are refused.
+	Querier Querier
 	// Mem is where the output's memory comes from; nil is Arrow's default.
 	Mem memory.Allocator
 }
 
-// Map runs a function of kind map or stateful. Calls of one stateful function
+// Map runs a function of kind map, stateful or query. Calls of one stateful function
 // follow one another, each with the state of the one before; the rows of a micro-batch are one call. The guest runs inside the reader's Next,
 // on the caller's goroutine's behalf, and batches arrive as it writes them. The
 // reader's error is nil only when the guest finished and all its output was
@@ -110,7 +112,7 @@ func (m *Module) begin(ctx context.Context, sig *signature, schemas []*arrow.Sch
 	}
 	if sig.guests == nil {
 		var err error
-		if sig.guests, err = m.learn(ctx, sig, schemas); err != nil {
+		if sig.guests, err = m.learn(ctx, sig, schemas, call.Querier); err != nil {
 			return nil, err
 		}
 	}
@@ -250,11 +252,17 @@ func (r *reader) finish() {
 // Schema gives the schema of a function's output for inputs of these schemas:
 // the declared one, or what the guest writes when every input has no rows.
 func (m *Module) Schema(ctx context.Context, function string, inputs []*arrow.Schema) (*arrow.Schema, error) {
-	schema, err := m.outputSchema(ctx, function, inputs)
+	return m.SchemaWith(ctx, function, inputs, nil)
+}
+
+// SchemaWith is Schema for a function that runs queries, which the querier is asked for
+// over inputs without rows.
+func (m *Module) SchemaWith(ctx context.Context, function string, inputs []*arrow.Schema, queries Querier) (*arrow.Schema, error) {
+	schema, err := m.outputSchema(ctx, function, inputs, queries)
 	return schema, m.named(err, function)
 }
 
-func (m *Module) outputSchema(ctx context.Context, function string, inputs []*arrow.Schema) (*arrow.Schema, error) {
+func (m *Module) outputSchema(ctx context.Context, function string, inputs []*arrow.Schema, queries Querier) (*arrow.Schema, error) {
 	sig, err := m.sign(function, inputs, nil)
 	if err != nil {
 		return nil, err
@@ -264,7 +272,7 @@ func (m *Module) outputSchema(ctx context.Context, function string, inputs []*ar
 	}
 	guests := sig.guests
 	if guests == nil {
-		if guests, err = m.learn(ctx, sig, inputs); err != nil {
+		if guests, err = m.learn(ctx, sig, inputs, queries); err != nil {
 			return nil, err
 		}
 	}
@@ -273,7 +281,7 @@ func (m *Module) outputSchema(ctx context.Context, function string, inputs []*ar
 
 // learn calls a function with inputs of no rows, to see which schema it
 // writes to each output. What it learned it keeps.
-func (m *Module) learn(ctx context.Context, sig *signature, inputs []*arrow.Schema) ([]*arrow.Schema, error) {
+func (m *Module) learn(ctx context.Context, sig *signature, inputs []*arrow.Schema, queries Querier) ([]*arrow.Schema, error) {
 	key := sig.function.Name
 	for i, s := range sig.sent {
 		for _, c := range sig.columns[i] {
@@ -287,7 +295,7 @@ func (m *Module) learn(ctx context.Context, sig *signature, inputs []*arrow.Sche
 	if known != nil {
 		return known, nil
 	}
-	call := Call{Function: sig.function.Name}
+	call := Call{Function: sig.function.Name, Querier: queries}
 	for _, s := range inputs {
 		empty, err := array.NewRecordReader(s, nil)
 		if err != nil {
@@ -303,6 +311,7 @@ func (m *Module) learn(ctx context.Context, sig *signature, inputs []*arrow.Sche
 		return nil, err
 	}
 	defer r.release()
+	r.learning = true
 	r.allowance = setupAllowance(m.limits) // planning does not wait as long as a task may take
 	for _, i := range r.inputs {
 		i.allowance = r.allowance

@@ -151,8 +151,8 @@ func (r *run) keep(in *instance) bool {
 	if !r.reuses() || in.linear.size > in.linear.max/4*3 {
 		return false
 	}
-	versions := make([]string, len(r.inputs))
-	for n, i := range r.inputs {
+	versions := make([]string, r.declared())
+	for n, i := range r.inputs[:r.declared()] {
 		if r.function.Inputs[n].Mode != abi.ModeBatch {
 			continue
 		}

@@ -42,6 +42,8 @@ type run struct {
 
 	allowance *allowance // of both attempts together
 
+	learning bool // the call is made to see the schema of the output
+
 	started bool // something went out that cannot be taken back
 	emit    func(output int, batch arrow.RecordBatch) bool
 }
@@ -84,6 +86,10 @@ func (r *run) execute(ctx context.Context) (err error) {
 // halve prepares a second run; false when batches of input 0 are of one row,
 // or when an input cannot give again what it gave.
 func (r *run) halve() bool {
+	r.dropQueries()
+	if len(r.inputs) == 0 {
+		return false
+	}
 	first := r.inputs[0]
 	if first.largest < 2 {
 		return false
@@ -156,7 +162,7 @@ func (r *run) attempt(ctx context.Context, first bool) (again bool, err error) {
 
 // finish checks what only the end can show.
 func (r *run) finish() error {
-	if first := r.inputs[0]; !first.finished() {
+	if first := r.first(); first != nil && !first.finished() {
 		return errorf(CodeOutputInvalid, "it returned before the end of input 0 (after %d rows); a function that wants no more calls input_close", first.rows)
 	}
 	if r.aligned != nil && r.aligned.missing() > 0 {
@@ -174,6 +180,15 @@ func (r *run) finish() error {
 	}
 	r.metrics.tell(r.call.OnMetric)
 	return nil
+}
+
+// first is the input that a function must have read: one that reads its inputs
+// as tables may leave any of them.
+func (r *run) first() *input {
+	if r.function.Kind == abi.KindQuery {
+		return nil
+	}
+	return r.inputs[0]
 }
 
 // write takes what the guest hands to output_write.
@@ -275,6 +290,9 @@ func (r *run) commitTo() {
 
 // rowError takes what the guest hands to row_error.
 func (r *run) rowError(number int, row int64, text []byte) error {
+	if number >= r.declared() {
+		return errorf(CodeOutputInvalid, "a row error for input %d, which is a query's", number)
+	}
 	in := r.inputs[number]
 	if row < 0 || row >= in.rows {
 		return errorf(CodeOutputInvalid, "a row error for row %d of input %d, of which it was given %d rows", row, number, in.rows)
@@ -309,9 +327,7 @@ func (r *run) rowError(number int, row int64, text []byte) error {
 // release lets go of everything the call held.
 func (r *run) release() {
 	for _, i := range r.inputs {
-		i.drop()
-		i.forget()
-		i.source.Release()
+		i.release()
 	}
 	if r.aligned != nil {
 		r.aligned.release()

@@ -96,19 +96,6 @@ func (c *Call) Fail(err error) {
 	}
 }
 
-// Query runs one SELECT over the datasets that the function declared, with values for its ?.
-func (c *Call) Query(sql string, params ...string) (*Reader, error) {
-	w := jsonWriter{}
-	w.open('{')
-	w.text("sql", sql)
-	w.strings("params", params)
-	w.close('}')
-	n := host.Query(w.buf)
-	if n < 0 {
-		return nil, lastError("a query")
-	}
-	return &Reader{index: int(n), errs: &c.errs}, nil
-}
 
 // State gives what the last committed micro-batch of a [Stateful] function left; nil at the first.
 func (c *Call) State() []byte {

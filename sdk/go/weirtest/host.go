@@ -19,6 +19,7 @@ type hostOf struct {
 	state   []byte
 	inputs  []*inputOf
 	outputs [][][]byte // messages by output
+	answers map[string]*Input
 
 	calling   bool
 	result    []byte
@@ -97,8 +98,25 @@ func (h *hostOf) OutputWrite(output int, p []byte) int32 {
 	return 0
 }
 
-// Query is what the real host answers, too, for now.
-func (h *hostOf) Query([]byte) int32 { return h.fails("[NOT_SUPPORTED] query") }
+// Query answers with what the test said; it runs no SQL.
+func (h *hostOf) Query(request []byte) int32 {
+	var q struct {
+		SQL string `json:"sql"`
+	}
+	if err := json.Unmarshal(request, &q); err != nil {
+		return h.fails("[INVALID_QUERY_REQUEST] " + err.Error())
+	}
+	in := h.answers[q.SQL]
+	if in == nil || !h.calling {
+		return h.fails("[NOT_SUPPORTED] the test has no answer to the query " + q.SQL + ": set Module.Answers")
+	}
+	messages, err := in.messages()
+	if err != nil {
+		return h.fails(err.Error())
+	}
+	h.inputs = append(h.inputs, &inputOf{messages: messages, rows: len(in.rows)})
+	return int32(len(h.inputs) - 1)
+}
 
 // ConfGet reads the configuration that was granted.
 func (h *hostOf) ConfGet(key string, p []byte) int32 {

@@ -20,6 +20,8 @@ type Module struct {
 	Context Context
 	// State is what a stateful function reads and leaves.
 	State []byte
+	// Answers are what Call.Query gives, by the SQL text: weirtest runs no SQL.
+	Answers map[string]*Input
 
 	t        testing.TB
 	conf     map[string]string

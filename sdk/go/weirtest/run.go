@@ -88,7 +88,7 @@ func (m *Module) host(f *function, inputs []*Input) (*hostOf, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := &hostOf{conf: m.conf, granted: f.Conf, context: context, state: m.State, calling: true,
+	h := &hostOf{conf: m.conf, granted: f.Conf, context: context, state: m.State, calling: true, answers: m.Answers,
 		outputs: make([][][]byte, max(1, len(f.Outputs)))}
 	for i, in := range inputs {
 		if in.err != nil {

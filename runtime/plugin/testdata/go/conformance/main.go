@@ -16,6 +16,7 @@ func pipeline() {
 		weir.With(weir.Read("b").Columns("k", "label")), weir.Output(weir.Col("k", "string"), weir.Col("label", "string")))
 	weir.TemporaryView("report", weir.ReadStream("a").Columns(), report, weir.UsesConf("test.*"),
 		weir.Output(weir.DDL("rows bigint, conf string, other string, flow string, batch_id bigint, batch_timestamp string")...))
+	weir.TemporaryView("ask", weir.Read("b").Columns("k", "v"), ask, weir.Query(), weir.Output(weir.DDL("k string, v bigint")...))
 	weir.TemporaryView("broken", weir.ReadStream("a"), func(*weir.Call) error { return weir.Error("broken as asked") }, weir.Output())
 }
 
@@ -33,6 +34,25 @@ func copyAll(c *weir.Call) error {
 			}
 		}
 		if err := out.FlushRows(b.Len()); err != nil {
+			return err
+		}
+	}
+	return in.Err()
+}
+
+func ask(c *weir.Call) error {
+	in, err := c.Query("SELECT k, v FROM b WHERE v > ? ORDER BY k", 1)
+	if err != nil {
+		return err
+	}
+	out := c.Output()
+	for in.Next() {
+		b := in.Batch()
+		for i := range b.Len() {
+			out.Column("k").Copy(b.Column("k"), i)
+			out.Column("v").Copy(b.Column("v"), i)
+		}
+		if err := out.Flush(); err != nil {
 			return err
 		}
 	}
