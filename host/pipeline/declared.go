@@ -111,8 +111,10 @@ func functionBody(s *Spec, m *module, name string, at fault.Where) (*body, error
 	if !ok {
 		return nil, fault.New("PLUGIN_FUNCTION_NOT_FOUND", "module %s has no function %q", m.name, name).At(at).At(place)
 	}
-	if fn.Kind != abi.KindMap && fn.Kind != abi.KindStateful {
-		return nil, fault.New("NOT_SUPPORTED", "function %s.%s is of kind %s; only map and stateful can be run yet", m.name, name, fn.Kind).At(at).At(place)
+	switch fn.Kind {
+	case abi.KindMap, abi.KindStateful, abi.KindQuery:
+	default:
+		return nil, fault.New("NOT_SUPPORTED", "function %s.%s is of kind %s, which gives no rows of a dataset", m.name, name, fn.Kind).At(at).At(place)
 	}
 	if len(fn.Outputs) > 0 {
 		return nil, fault.New("NOT_SUPPORTED", "function %s.%s has several outputs", m.name, name).At(at).At(place)
@@ -120,6 +122,9 @@ func functionBody(s *Spec, m *module, name string, at fault.Where) (*body, error
 	b := &body{module: m, function: fn}
 	for i, decl := range fn.Inputs {
 		in := &input{alias: decl.Dataset, stream: decl.Mode == abi.ModeStream, written: decl.Dataset, columns: decl.Columns, options: decl.Options, place: place}
+		if in.stream && fn.Kind == abi.KindQuery {
+			return nil, queryOverStream(m.name, name).At(at).At(place)
+		}
 		if in.stream && i > 0 {
 			return nil, fault.New("NOT_SUPPORTED", "function %s.%s streams input %d; only the first input may be a stream", m.name, name, i).At(at).At(place)
 		}

@@ -33,8 +33,7 @@ type pluginStep struct {
 // every input is a batch.
 func (s *pluginStep) Schema(ctx context.Context, in *arrow.Schema) (*arrow.Schema, error) {
 	if in != nil && s.function.Kind == abi.KindQuery {
-		return nil, fault.New("UNSUPPORTED_STREAMING_OPERATION", "%s.%s is of kind query: it reads all rows before it writes any, which no stream can give", s.module.name, s.function.Name).
-			WithHint("Fill a materialized view with it, or let it read a table as a batch")
+		return nil, queryOverStream(s.module.name, s.function.Name)
 	}
 	inputs := make([]*arrow.Schema, len(s.sides))
 	for i, side := range s.sides {
@@ -50,6 +49,12 @@ func (s *pluginStep) Schema(ctx context.Context, in *arrow.Schema) (*arrow.Schem
 		return out, err
 	}
 	return withRow(out), nil
+}
+
+// queryOverStream refuses a function that wants all rows of a stream.
+func queryOverStream(module, function string) *fault.Error {
+	return fault.New("UNSUPPORTED_STREAMING_OPERATION", "%s.%s is of kind query: it reads all rows before it writes any, which no stream can give", module, function).
+		WithHint("Fill a materialized view with it, or let it read a table as a batch")
 }
 
 // visible tells whether a column of the stream is the function's to see or to
