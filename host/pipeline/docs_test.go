@@ -12,11 +12,44 @@ import (
 	"github.com/weir-data/weir/host/fault"
 )
 
-// The blocks of docs/pipeline.md are one project: a block with a path is a
-// file, one called query gives the rows of the next one, and what the table
-// says is refused is.
-func TestThePageOfPipelineSQLIsTrue(t *testing.T) {
-	page := readPage(t, "pipeline.md")
+// The blocks of a page are one project: a block with a path is a file, one
+// called query gives the rows of the next one, and what the page's table says
+// is refused is.
+func TestThePagesOfPipelineSQLAreTrue(t *testing.T) {
+	for _, page := range []struct {
+		name              string
+		queries, refusals int // at least
+	}{{"pipeline.md", 4, 15}, {"from-lakeflow.md", 2, 3}} {
+		t.Run(page.name, func(t *testing.T) {
+			text := readPage(t, page.name)
+			p, queries := pageProject(t, text)
+			if len(queries) < page.queries {
+				t.Fatalf("only %d queries", len(queries))
+			}
+			p.completed(RunOptions{})
+			for _, q := range queries {
+				p.wantRows(q[0], strings.Split(q[1], "\n")...)
+			}
+			again := p.completed(RunOptions{})
+			for _, f := range again.Flows {
+				if f.Batches != 0 {
+					t.Errorf("%s read something twice", f.Dataset)
+				}
+			}
+			refused := regexp.MustCompile("(?m)^\\| `([A-Z]+ [^`]+)` \\| `([A-Z_]+)` \\|$").FindAllStringSubmatch(text, -1)
+			if len(refused) < page.refusals {
+				t.Fatalf("only %d refusals", len(refused))
+			}
+			for _, m := range refused {
+				t.Run(m[1], func(t *testing.T) { p.refuses(t, m[1], m[2]) })
+			}
+		})
+	}
+}
+
+// pageProject writes the files of a page and gives its queries with their rows.
+func pageProject(t *testing.T, page string) (*project, [][2]string) {
+	t.Helper()
 	p := &project{t: t, dir: t.TempDir(), mem: checked(t)}
 	var queries [][2]string
 	for _, m := range regexp.MustCompile("(?ms)^```[a-z]+ (\\S+)\n(.*?)^```").FindAllStringSubmatch(page, -1) {
@@ -29,39 +62,22 @@ func TestThePageOfPipelineSQLIsTrue(t *testing.T) {
 			p.write(name, text)
 		}
 	}
-	if len(queries) < 4 {
-		t.Fatalf("only %d queries", len(queries))
-	}
-	p.completed(RunOptions{})
-	for _, q := range queries {
-		p.wantRows(q[0], strings.Split(q[1], "\n")...)
-	}
-	again := p.completed(RunOptions{})
-	for _, f := range again.Flows {
-		if f.Batches != 0 {
-			t.Errorf("%s read something twice", f.Dataset)
-		}
-	}
+	return p, queries
+}
 
-	refused := regexp.MustCompile("(?m)^\\| `([A-Z]+ [^`]+)` \\| `([A-Z_]+)` \\|$").FindAllStringSubmatch(page, -1)
-	if len(refused) < 15 {
-		t.Fatalf("only %d refusals", len(refused))
+// refuses adds the statement to the project, whose plan must then fail there.
+func (p *project) refuses(t *testing.T, statement, code string) {
+	t.Helper()
+	if strings.HasPrefix(statement, "SELECT") {
+		statement = "CREATE OR REFRESH STREAMING TABLE refused AS " + statement
 	}
-	for _, m := range refused {
-		statement, code := m[1], m[2]
-		if strings.HasPrefix(statement, "SELECT") {
-			statement = "CREATE OR REFRESH STREAMING TABLE refused AS " + statement
-		}
-		t.Run(m[1], func(t *testing.T) {
-			p.write("transformations/refused.sql", statement+";\n")
-			err := p.plans(t)
-			if fault.CodeOf(err) != code {
-				t.Fatal(err)
-			}
-			if !strings.Contains(err.Error(), "refused.sql, line 1") {
-				t.Errorf("%v does not say where", err)
-			}
-		})
+	p.write("transformations/refused.sql", statement+";\n")
+	err := p.plans(t)
+	if fault.CodeOf(err) != code {
+		t.Fatal(err)
+	}
+	if !strings.Contains(err.Error(), "refused.sql, line 1") {
+		t.Errorf("%v does not say where", err)
 	}
 }
 
