@@ -111,7 +111,7 @@ interop-light: demo
 # What takes bytes from strangers is fuzzed for longer. SOAK=10m sets one time for every target.
 soak: toolchain
 	@for pkg in $$(go list ./... ); do \
-	  case $$pkg in */runtime/meter|*/runtime/wire|*/abi) time=$${SOAK:-30m};; */host/delta) time=$${SOAK:-10m};; *) time=$${SOAK:-60s};; esac; \
+	  case $$pkg in */runtime/meter|*/runtime/wire|*/abi) time=$${SOAK:-30m};; */host/delta|*/host/sql) time=$${SOAK:-10m};; *) time=$${SOAK:-60s};; esac; \
 	  for target in $$(go test -list '^Fuzz' $$pkg 2>/dev/null | grep '^Fuzz' || true); do \
 	    echo "== $$pkg $$target"; go test -run '^$$' -fuzz "^$$target$$" -fuzztime "$$time" -fuzzminimizetime 1x $$pkg; \
 	  done; \

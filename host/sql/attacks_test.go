@@ -130,6 +130,25 @@ func TestGuestsHaveAShorterList(t *testing.T) {
 	}
 }
 
+func TestGuestsListHoldsNothingThatBlowsUp(t *testing.T) {
+	for name, kind := range guestFunctions() {
+		switch known := functions()[name]; {
+		case known == refusedFunction && otherMeaning[name] == "" || known == randomFunction:
+			t.Errorf("%s is %s", name, known)
+		case known != "" && known != kind && known != clockFunction && kind != scalarFunction:
+			t.Errorf("%s is %s on one list and %s on the other", name, kind, known)
+		}
+		for form := range boundedForms {
+			if strings.HasPrefix(form, name+"/") {
+				t.Errorf("%s needs a guard", name)
+			}
+		}
+		if name == "format" || name == "printf" || strings.HasSuffix(name, "_reduce") || tableFunctions[name] {
+			t.Errorf("%s is on the list", name)
+		}
+	}
+}
+
 func TestGuestsMayDoWhatIsPlain(t *testing.T) {
 	e := openEngine(t)
 	rows := table(t, "n INT, s STRING, l ARRAY<INT>", `[{"n":1,"s":"a-1","l":[1,2]},{"n":2,"s":"b-2","l":[3]},{"n":3,"s":null,"l":null}]`)

@@ -86,4 +86,10 @@
 // before the call, and beyond 16 MiB a value or 256 MiB a vector of 2,048 it ends
 // with [SQL_LIMIT_EXCEEDED]. Values put together out of themselves, level by
 // level or round by round, are counted in the tree (growth.go).
+//
+// A text that is not the operator's (Query.Guest, Query.GuestRules: what a
+// plugin asks for, conditions in a manifest) first goes through a shorter list
+// of constructs and functions (guest.go, guest.txt), its parameters become typed
+// constants (param.go), and its result is bounded in rows, bytes and time
+// (guestrun.go).
 package sql

@@ -96,7 +96,6 @@ func (c *Call) Fail(err error) {
 	}
 }
 
-
 // State gives what the last committed micro-batch of a [Stateful] function left; nil at the first.
 func (c *Call) State() []byte {
 	text, ok := hostText(host.StateRead)

@@ -24,6 +24,7 @@ func pipeline() {
 	weir.TemporaryView("lower_code", one, lowerCode)
 	weir.TemporaryView("failing", one, func(*weir.Call) error { return errors.New("[NO] as asked") })
 	weir.TemporaryView("telling", one, telling, weir.UsesConf("own.*"))
+	weir.MaterializedView("asked", weir.Read("one"), asked, weir.Query(), weir.Output(weir.Col("n", "bigint")))
 	weir.StreamingTable("counting", one, counting, weir.Stateful())
 }
 
@@ -41,6 +42,19 @@ func aligned(c *weir.Call) error {
 		}
 		if err := out.Flush(); err != nil {
 			return err
+		}
+	}
+	return in.Err()
+}
+
+func asked(c *weir.Call) error {
+	in, err := c.Query("SELECT n FROM one WHERE n > ? AND d < ? AND s = ? AND b = ? AND x IS NOT DISTINCT FROM ?", 1, weir.DateOf(2026, 1, 31), `a"b`, true, nil)
+	if err != nil {
+		return err
+	}
+	for in.Next() {
+		for i := range in.Batch().Len() {
+			c.Output().Column("n").Int64().Append(in.Batch().Column("n").Int64().At(i))
 		}
 	}
 	return in.Err()
@@ -159,5 +173,19 @@ func TestBrokenRulesFailTheTest(t *testing.T) {
 			}()
 			m.Run(name, c.input)
 		}()
+	}
+}
+
+func TestQueriesGetTheAnswersOfTheTest(t *testing.T) {
+	m := Load(t, nil)
+	const sql = "SELECT n FROM one WHERE n > ? AND d < ? AND s = ? AND b = ? AND x IS NOT DISTINCT FROM ?"
+	one := Table("n bigint")
+	if r := m.Run("asked", one); r.Err == nil || !strings.Contains(r.Err.Error(), "Module.Answers") {
+		t.Errorf("without an answer: %v", r.Err)
+	}
+	m.Answers = map[string]*Input{sql: Table("n bigint", Row{2}, Row{3})}
+	r := m.Run("asked", one)
+	if r.Err != nil || fmt.Sprint(r.Rows) != "[[2] [3]]" {
+		t.Errorf("%v %v", r.Rows, r.Err)
 	}
 }
