@@ -2,12 +2,14 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/weir-data/weir/host/fault"
 	"github.com/weir-data/weir/host/pipeline"
 )
 
@@ -16,7 +18,8 @@ func dryRunCommand() *cli.Command {
 		Name:      "dry-run",
 		Usage:     "check names, schemas and expectations; write nothing",
 		UsageText: "weir dry-run [-f weir.yaml] [--conf KEY=VALUE] [--output text|json]",
-		Description: "Reads the spec, the SQL files and the modules, works out the schema of every dataset and prints the plan.\n" +
+		Description: "Reads the spec, the SQL files and the modules, works out the schema of every dataset and prints the plan, or all\n" +
+			"that is wrong with the project. Every query, function and expectation is checked against the types of its input.\n" +
 			"\nExample:\n   weir dry-run --conf dwh.landing=./landing",
 		Flags: projectFlags(outputFlag("text", "json")),
 		Action: func(c *cli.Context) error {
@@ -27,7 +30,7 @@ func dryRunCommand() *cli.Command {
 			if err != nil {
 				return err
 			}
-			return withPipeline(c, func(ctx context.Context, p *pipeline.Pipeline) error {
+			err = withTolerant(c, func(ctx context.Context, p *pipeline.Pipeline) error {
 				plan, err := p.Plan(ctx)
 				if err != nil {
 					return wrongUsage(err)
@@ -37,6 +40,10 @@ func dryRunCommand() *cli.Command {
 				}
 				return writePlanText(c.App.Writer, c.App.ErrWriter, plan)
 			})
+			if err != nil && format == "json" {
+				return writeFlaws(c.App.Writer, err)
+			}
+			return err
 		},
 	}
 }
@@ -80,6 +87,39 @@ type (
 		Message string `json:"message"`
 	}
 )
+
+// errorLine is one thing that is wrong with a project.
+type errorLine struct {
+	Kind    string `json:"kind"` // error
+	Code    string `json:"code"`
+	Message string `json:"message"`
+	Dataset string `json:"dataset,omitempty"`
+	Flow    string `json:"flow,omitempty"`
+	File    string `json:"file,omitempty"`
+	Line    int64  `json:"line,omitempty"`
+	Column  int64  `json:"column,omitempty"`
+}
+
+// writeFlaws writes what is wrong as JSON, too; the error itself is told as ever.
+func writeFlaws(w io.Writer, err error) error {
+	var inner *exitError
+	flaws := err
+	if errors.As(err, &inner) {
+		flaws = inner.err
+	}
+	for _, e := range pipeline.Flaws(flaws) {
+		line := errorLine{Kind: "error", Code: fault.CodeOf(e), Message: e.Error()}
+		var coded *fault.Error
+		if errors.As(e, &coded) {
+			at := coded.Where
+			line.Dataset, line.Flow, line.File, line.Line, line.Column = at.Dataset, at.Flow, at.File, at.Line, at.Column
+		}
+		if werr := writeJSON(w, line); werr != nil {
+			return errors.Join(err, werr)
+		}
+	}
+	return err
+}
 
 func writePlanJSON(w io.Writer, plan *pipeline.Plan) error {
 	for _, d := range plan.Datasets {

@@ -64,7 +64,9 @@ func report(stderr io.Writer, err error) int {
 		code, silent, err = e.code, e.silent, e.err
 	}
 	if !silent {
-		printError(stderr, err)
+		for _, e := range pipeline.Flaws(err) {
+			printError(stderr, e)
+		}
 	}
 	return code
 }

@@ -44,6 +44,15 @@ func loadSpec(c *cli.Context) (*pipeline.Spec, error) {
 // withPipeline opens the project's pipeline, hands it to use and closes it.
 // What is wrong before use runs is the project's fault.
 func withPipeline(c *cli.Context, use func(context.Context, *pipeline.Pipeline) error) error {
+	return withOptions(c, pipeline.Options{}, use)
+}
+
+// withTolerant does so with a project that has flaws, too.
+func withTolerant(c *cli.Context, use func(context.Context, *pipeline.Pipeline) error) error {
+	return withOptions(c, pipeline.Options{Tolerant: true}, use)
+}
+
+func withOptions(c *cli.Context, opts pipeline.Options, use func(context.Context, *pipeline.Pipeline) error) error {
 	spec, err := loadSpec(c)
 	if err != nil {
 		return err
@@ -56,8 +65,9 @@ func withPipeline(c *cli.Context, use func(context.Context, *pipeline.Pipeline) 
 	if err != nil {
 		return err
 	}
+	opts.CacheDir, opts.Logger, opts.MemoryLimit = cache, logger(c), limit
 	ctx := c.Context
-	p, err := pipeline.Open(ctx, spec, pipeline.Options{CacheDir: cache, Logger: logger(c), MemoryLimit: limit})
+	p, err := pipeline.Open(ctx, spec, opts)
 	if err != nil {
 		return wrongUsage(err)
 	}

@@ -68,7 +68,7 @@ func runUpdate(c *cli.Context) error {
 	if err := confirmFullRefresh(c, opt); err != nil {
 		return err
 	}
-	return withPipeline(c, func(ctx context.Context, p *pipeline.Pipeline) error {
+	return withOptions(c, pipeline.Options{File: opt.File}, func(ctx context.Context, p *pipeline.Pipeline) error {
 		seen := newProgress(c.App.ErrWriter)
 		opt.Observer = seen.observe
 		if format == "json" {
@@ -86,6 +86,9 @@ func runUpdate(c *cli.Context) error {
 		}
 		if err != nil {
 			return err
+		}
+		for _, w := range result.Warnings {
+			fmt.Fprintln(c.App.ErrWriter, "warning: "+printable(w))
 		}
 		if result.State == pipeline.Completed {
 			return nil
@@ -184,6 +187,7 @@ type (
 		Started    time.Time      `json:"started"`
 		Ended      time.Time      `json:"ended"`
 		Retries    int            `json:"retries,omitempty"`
+		Warnings   []string       `json:"warnings,omitempty"`
 	}
 )
 
@@ -193,7 +197,7 @@ func writeResultJSON(w io.Writer, r *pipeline.Result) error {
 			return err
 		}
 	}
-	return writeJSON(w, updateLine{"update", r.Pipeline, r.PipelineID, r.UpdateID, r.State, r.Started, r.Ended, r.Retries})
+	return writeJSON(w, updateLine{"update", r.Pipeline, r.PipelineID, r.UpdateID, r.State, r.Started, r.Ended, r.Retries, r.Warnings})
 }
 
 func writeResultText(w io.Writer, r *pipeline.Result) error {

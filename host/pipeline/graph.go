@@ -120,37 +120,50 @@ type neighbour struct {
 // resolve finds what every input names, checks streams against batches, and
 // puts the datasets in order. around tells what lies under a name that is not
 // this pipeline's, nil for nothing.
-func (g *graph) resolve(ctx context.Context, around func(context.Context, catalog.Name) (*neighbour, error)) error {
+func (g *graph) resolve(ctx context.Context, around func(context.Context, catalog.Name) (*neighbour, error), found *flaws) {
 	all := g.sorted()
-	if !slices.ContainsFunc(all, func(d *dataset) bool { return d.kind != temporaryView }) {
-		return fault.New("RUN_EMPTY_PIPELINE", "the pipeline defines no table").
-			WithHint("Name SQL files under libraries, or modules under plugins")
+	if !found.any() && !slices.ContainsFunc(all, func(d *dataset) bool { return d.kind != temporaryView }) {
+		found.add(fault.New("RUN_EMPTY_PIPELINE", "the pipeline defines no table").
+			WithHint("Name SQL files under libraries, or modules under plugins"))
+		return
 	}
+	unknown := found.any() // what is missing may be in what could not be read
+	wrong := map[*dataset]bool{}
 	for _, d := range all {
 		if len(d.flows) == 0 {
-			return fault.New("PIPELINE_DATASET_WITHOUT_FLOW", "no flow fills the dataset").At(fault.Where{Dataset: d.id}).At(d.place).
-				WithHint("Give it a query or a function, or a flow with this target")
+			wrong[d] = true
+			if !unknown {
+				found.add(fault.New("PIPELINE_DATASET_WITHOUT_FLOW", "no flow fills the dataset").At(fault.Where{Dataset: d.id}).At(d.place).
+					WithHint("Give it a query or a function, or a flow with this target"))
+			}
 		}
 		for _, in := range d.inputs() {
-			if err := g.resolveInput(ctx, d, in, around); err != nil {
-				return err
+			err := g.resolveInput(ctx, d, in, around)
+			if err == nil {
+				continue
+			}
+			wrong[d] = true
+			if !unknown || found.only != "" || fault.CodeOf(err) != "TABLE_OR_VIEW_NOT_FOUND" {
+				found.add(err)
 			}
 		}
 	}
-	if err := g.sortByInputs(all); err != nil {
-		return err
+	g.without(wrong)
+	if found.add(g.sortByInputs(g.sorted())) {
+		g.order = nil
+		return
 	}
 	for _, d := range g.order {
-		if err := g.checkDataset(d); err != nil {
-			return err
+		if found.add(g.checkDataset(d)) {
+			wrong[d] = true
 		}
 		for _, f := range d.flows {
-			if err := checkFlow(f); err != nil {
-				return err
+			if found.add(checkFlow(f)) {
+				wrong[d] = true
 			}
 		}
 	}
-	return nil
+	g.without(wrong)
 }
 
 func (g *graph) resolveInput(ctx context.Context, d *dataset, in *input, around func(context.Context, catalog.Name) (*neighbour, error)) error {

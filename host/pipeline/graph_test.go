@@ -25,17 +25,17 @@ func build(definitions ...func(*built)) (*graph, error) {
 		def(b)
 	}
 	g := newGraph(catalog.Name{Catalog: "c", Schema: "s"})
-	if err := register(g, b.spec, b.statements, b.modules); err != nil {
-		return nil, err
-	}
-	return g, g.resolve(context.Background(), func(_ context.Context, n catalog.Name) (*neighbour, error) {
+	wrong := &flaws{}
+	register(g, b.spec, b.statements, b.modules, wrong)
+	g.resolve(context.Background(), func(_ context.Context, n catalog.Name) (*neighbour, error) {
 		for _, other := range b.others {
 			if name, kind, _ := strings.Cut(other, " "); n.String() == name {
 				return &neighbour{kind: kind}, nil
 			}
 		}
 		return nil, nil
-	})
+	}, wrong)
+	return g, wrong.err()
 }
 
 // table defines a streaming table; inputs are written as in SQL, STREAM(x) or x.

@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"strings"
 
@@ -30,6 +31,7 @@ func kindOf(s *delta.Snapshot) string {
 // making, before anything is written. A full refresh is no way out either:
 // readers that stream from the table would take what it holds for additions.
 func (p *Pipeline) checkKinds(ctx context.Context, datasets []*dataset) error {
+	var refused []error
 	for _, d := range datasets {
 		if !d.isTable() && d.kind != persistentView {
 			continue
@@ -47,17 +49,18 @@ func (p *Pipeline) checkKinds(ctx context.Context, datasets []*dataset) error {
 			if _, owned, err := p.catalog().Owner(ctx, d.name); err != nil {
 				return err
 			} else if !owned && !d.private {
-				return fault.New("TABLE_OR_VIEW_ALREADY_EXISTS", "the storage holds a table of that name which no pipeline made").
-					At(fault.Where{Dataset: d.id}).At(d.place).WithHint("Rename the dataset, and read that table under its name")
+				refused = append(refused, fault.New("TABLE_OR_VIEW_ALREADY_EXISTS", "the storage holds a table of that name which no pipeline made").
+					At(fault.Where{Dataset: d.id}).At(d.place).WithHint("Rename the dataset, and read that table under its name"))
+				continue
 			}
 			have = streamingTable
 		}
 		if have != d.kind {
-			return fault.New("CANNOT_CHANGE_DATASET_TYPE", "the table is a %s and is defined as a %s; one cannot become the other in place", words(have), words(d.kind)).
-				At(fault.Where{Dataset: d.id}).At(d.place).WithHint("Give the new dataset another name, or remove the table with its checkpoint first")
+			refused = append(refused, fault.New("CANNOT_CHANGE_DATASET_TYPE", "the table is a %s and is defined as a %s; one cannot become the other in place", words(have), words(d.kind)).
+				At(fault.Where{Dataset: d.id}).At(d.place).WithHint("Give the new dataset another name, or remove the table with its checkpoint first"))
 		}
 	}
-	return nil
+	return errors.Join(refused...)
 }
 
 func words(kind string) string { return strings.ReplaceAll(kind, "_", " ") }

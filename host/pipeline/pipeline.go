@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"sync"
 	"time"
 
@@ -37,6 +38,11 @@ type Options struct {
 	MemoryLimit int64
 	// TempDir is where the SQL engine spills; "" means below CacheDir.
 	TempDir string
+	// Tolerant opens a project that has flaws, so that Plan can tell all of them.
+	Tolerant bool
+	// File is the only file whose flaws keep the pipeline from being opened, when
+	// nothing but its datasets is to be refreshed.
+	File string
 	// Alloc is where Arrow memory comes from; nil means the default.
 	Alloc memory.Allocator
 	// Storage replaces the spec's storage folder, for tests that make it fail.
@@ -57,6 +63,7 @@ type Pipeline struct {
 	modules []*module
 	graph   *graph
 	sources map[*input]*ingest.Source
+	flaws   *flaws
 
 	mu    sync.Mutex
 	store storage.Store
@@ -78,7 +85,16 @@ func Open(ctx context.Context, spec *Spec, opts Options) (*Pipeline, error) {
 	if opts.Alloc == nil {
 		opts.Alloc = memory.DefaultAllocator
 	}
-	p := &Pipeline{spec: spec, opts: opts, budget: findBudget(opts.MemoryLimit, spec.MemoryLimit), sources: map[*input]*ingest.Source{}}
+	p := &Pipeline{spec: spec, opts: opts, budget: findBudget(opts.MemoryLimit, spec.MemoryLimit), sources: map[*input]*ingest.Source{}, flaws: &flaws{}}
+	if opts.File != "" {
+		p.flaws.only = opts.File
+		if abs, err := filepath.Abs(opts.File); err == nil {
+			p.flaws.only = abs
+		}
+		if _, err := os.Stat(p.flaws.only); err != nil {
+			p.flaws.only = spec.abs(opts.File)
+		}
+	}
 	p.budget.apply()
 	p.engine = &lazyEngine{opts: opts, memory: p.budget.sqlLimit()}
 	if err := p.load(ctx); err != nil {
@@ -105,30 +121,27 @@ func (p *Pipeline) load(ctx context.Context) error {
 	}
 	for _, ref := range p.spec.Plugins {
 		m, err := loadModule(ctx, p.wasm, p.spec, ref)
-		if err != nil {
-			return err
+		if !p.flaws.add(err) {
+			p.modules = append(p.modules, m)
 		}
-		p.modules = append(p.modules, m)
 	}
 	p.graph = newGraph(catalog.Name{Catalog: p.spec.Catalog, Schema: p.spec.Schema})
-	statements, err := parseFiles(p.spec, texts)
-	if err != nil {
-		return err
-	}
-	if err := register(p.graph, p.spec, statements, p.modules); err != nil {
-		return err
-	}
+	statements := parseFiles(p.spec, texts, p.flaws)
+	register(p.graph, p.spec, statements, p.modules, p.flaws)
 	if log := p.spec.EventLog; log != nil && p.graph.tables[*log] != nil {
-		return fault.New("PIPELINE_DUPLICATE_IDENTIFIERS", "%s is both a dataset and the published event log", log).
-			At(p.graph.tables[*log].place).WithHint("Give event_log in %s another name", p.spec.Path)
+		p.flaws.add(fault.New("PIPELINE_DUPLICATE_IDENTIFIERS", "%s is both a dataset and the published event log", log).
+			At(p.graph.tables[*log].place).WithHint("Give event_log in %s another name", p.spec.Path))
 	}
-	if err := p.graph.resolve(ctx, p.around); err != nil {
-		return err
+	p.graph.resolve(ctx, p.around, p.flaws)
+	p.checkEdition()
+	p.openSources(ctx)
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case p.opts.Tolerant:
+		return nil // Plan tells
 	}
-	if err := p.checkEdition(); err != nil {
-		return err
-	}
-	return p.openSources(ctx)
+	return p.flaws.err()
 }
 
 // Close frees the engines and the modules.

@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"context"
+	"errors"
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -21,17 +22,24 @@ import (
 // Lakeflow does.
 const maxSampleFiles = 1000
 
-// Plan works out every dataset's schema and writes nothing.
+// Plan works out every dataset's schema and writes nothing. The error holds all
+// that is wrong with the project, see Flaws.
 func (p *Pipeline) Plan(ctx context.Context) (*Plan, error) {
-	if err := p.checkTargets(ctx, p.graph.order); err != nil {
-		return nil, err
-	}
-	pl := &planner{p: p, schemas: map[*dataset]*arrow.Schema{}, files: map[*input]*arrow.Schema{}}
+	p.flaws.add(p.checkTargets(ctx, p.graph.order))
+	pl := &planner{p: p, schemas: map[*dataset]*arrow.Schema{}, files: map[*input]*arrow.Schema{}, failed: map[*dataset]bool{}}
 	out := &Plan{Pipeline: p.spec.Name, Notices: p.spec.Notices, graph: p.graph.view(p.spec.Name)}
 	for _, d := range p.graph.order {
+		if pl.unknown(d) {
+			pl.failed[d] = true
+			continue
+		}
 		schema, err := pl.plan(ctx, d)
-		if err != nil {
-			return nil, err
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		if p.flaws.add(err) {
+			pl.failed[d] = true
+			continue
 		}
 		pl.schemas[d] = schema
 		out.Datasets = append(out.Datasets, describe(d, schema))
@@ -52,7 +60,20 @@ func (p *Pipeline) Plan(ctx context.Context) (*Plan, error) {
 		}
 	}
 	out.Warnings = pl.warnings
+	if err := p.flaws.err(); err != nil {
+		return nil, err
+	}
 	return out, nil
+}
+
+// unknown tells whether something that a dataset reads could not be planned.
+func (pl *planner) unknown(d *dataset) bool {
+	for _, in := range d.inputs() {
+		if pl.failed[in.dataset] {
+			return true
+		}
+	}
+	return false
 }
 
 // planner works out schemas in the order of the graph.
@@ -60,6 +81,7 @@ type planner struct {
 	p        *Pipeline
 	schemas  map[*dataset]*arrow.Schema
 	files    map[*input]*arrow.Schema // of batch inputs
+	failed   map[*dataset]bool        // those that have no schema, since something is wrong
 	warnings []string
 }
 
@@ -309,10 +331,7 @@ func checkColumns(d *dataset, s *arrow.Schema) *fault.Error {
 
 // checkTargets refuses datasets whose tables are not theirs to fill.
 func (p *Pipeline) checkTargets(ctx context.Context, datasets []*dataset) error {
-	if err := p.checkOwners(ctx, datasets); err != nil {
-		return err
-	}
-	return p.checkKinds(ctx, datasets)
+	return errors.Join(p.checkOwners(ctx, datasets), p.checkKinds(ctx, datasets))
 }
 
 // checkOwners refuses a table that another pipeline owns.
@@ -321,6 +340,7 @@ func (p *Pipeline) checkOwners(ctx context.Context, datasets []*dataset) error {
 	if err != nil {
 		return err
 	}
+	var refused []error
 	for _, d := range datasets {
 		for _, name := range publishedNames(d) {
 			owner, owned, err := p.catalog().Owner(ctx, name)
@@ -328,13 +348,13 @@ func (p *Pipeline) checkOwners(ctx context.Context, datasets []*dataset) error {
 				return err
 			}
 			if owned && (!known || owner.PipelineID != identity.PipelineID) {
-				return fault.New("TABLE_OWNED_BY_ANOTHER_PIPELINE", "the table belongs to pipeline %s", owner.PipelineID).
+				refused = append(refused, fault.New("TABLE_OWNED_BY_ANOTHER_PIPELINE", "the table belongs to pipeline %s", owner.PipelineID).
 					At(fault.Where{Dataset: name.String()}).At(d.place).
-					WithHint("A table has one owner: rename the dataset here, or read the table under its full name")
+					WithHint("A table has one owner: rename the dataset here, or read the table under its full name"))
 			}
 		}
 	}
-	return nil
+	return errors.Join(refused...)
 }
 
 // publishedNames gives the catalog names that a dataset takes.

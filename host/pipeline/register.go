@@ -15,61 +15,46 @@ import (
 )
 
 // register adds what the SQL files and the modules define to the graph.
-func register(g *graph, s *Spec, statements []sql.Statement, modules []*module) error {
-	if err := addCalledFunctions(g, s, statements, modules); err != nil {
-		return err
-	}
+func register(g *graph, s *Spec, statements []sql.Statement, modules []*module, wrong *flaws) {
+	wrong.add(addCalledFunctions(g, s, statements, modules))
 	for i := range statements {
 		if statements[i].Flow == nil {
-			if err := registerStatement(g, &statements[i]); err != nil {
-				return err
-			}
+			wrong.add(registerStatement(g, &statements[i]))
 		}
 	}
 	for _, m := range modules {
 		for i := range m.manifest.Datasets {
-			if err := registerDeclared(g, s, m, &m.manifest.Datasets[i]); err != nil {
-				return err
-			}
+			wrong.add(registerDeclared(g, s, m, &m.manifest.Datasets[i]))
 		}
 	}
 	// Flows come last: their target may be in another module or file.
 	for i := range statements {
 		if statements[i].Flow != nil {
-			if err := registerFlowStatement(g, &statements[i]); err != nil {
-				return err
-			}
+			wrong.add(registerFlowStatement(g, &statements[i]))
 		}
 	}
 	for _, m := range modules {
 		for i := range m.manifest.Flows {
-			if err := registerFlow(g, s, m, &m.manifest.Flows[i]); err != nil {
-				return err
-			}
+			wrong.add(registerFlow(g, s, m, &m.manifest.Flows[i]))
 		}
 	}
-	return nil
 }
 
 // parseFiles reads the statements of the SQL files.
-func parseFiles(s *Spec, files []sqlFile) ([]sql.Statement, error) {
+func parseFiles(s *Spec, files []sqlFile, wrong *flaws) []sql.Statement {
 	var all []sql.Statement
 	for _, file := range files {
 		statements, err := sql.ParsePipeline(file.path, file.text, sql.Settings{Configuration: s.Configuration, Catalog: s.Catalog, Schema: s.Schema})
-		if err != nil {
-			return nil, fault.Place(err, "PARSE_SYNTAX_ERROR", fault.Where{File: file.path})
+		for _, e := range eachOf(err) {
+			wrong.add(fault.Place(e, "PARSE_SYNTAX_ERROR", fault.Where{File: file.path}))
 		}
 		for i := range statements {
-			if err := noSecrets(&statements[i]); err != nil {
-				return nil, err
-			}
-			if err := notYet(&statements[i]); err != nil {
-				return nil, err
+			if !wrong.add(noSecrets(&statements[i])) && !wrong.add(notYet(&statements[i])) {
+				all = append(all, statements[i])
 			}
 		}
-		all = append(all, statements...)
 	}
-	return all, nil
+	return all
 }
 
 // registerStatement adds a dataset of a SQL file.

@@ -101,6 +101,9 @@ func (u *update) begin(ctx context.Context) (err error) {
 		}
 	}
 	u.queue()
+	if u.opt.File != "" {
+		u.result.Warnings = append(u.result.Warnings, u.p.unchecked(u.opt.File))
+	}
 	u.openLog(ctx)
 	u.created()
 	defer func() {

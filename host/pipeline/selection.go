@@ -102,10 +102,12 @@ func (p *Pipeline) chooseFile(s *selection, file string) error {
 	}
 	found := false
 	for _, d := range p.graph.order {
-		if d.place.File == abs || d.place.File == p.spec.abs(file) {
-			found = true
-			if !d.isView() {
-				s.run[d] = true
+		for _, at := range placesOf(d) {
+			if at == abs || at == p.spec.abs(file) {
+				found = true
+				if !d.isView() {
+					s.run[d] = true
+				}
 			}
 		}
 	}
@@ -116,6 +118,15 @@ func (p *Pipeline) chooseFile(s *selection, file string) error {
 		return fault.New("INVALID_SELECTION", "the file %s defines temporary views only; there is nothing to refresh", file)
 	}
 	return nil
+}
+
+// placesOf lists the files that define a dataset or a flow of it.
+func placesOf(d *dataset) []string {
+	files := []string{d.place.File}
+	for _, f := range d.flows {
+		files = append(files, f.place.File)
+	}
+	return files
 }
 
 // tables gives the selected tables in the order of the graph.

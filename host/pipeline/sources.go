@@ -17,30 +17,41 @@ import (
 )
 
 // openSources checks the options of every file source; nothing is read.
-func (p *Pipeline) openSources(ctx context.Context) error {
+func (p *Pipeline) openSources(ctx context.Context) {
+	wrong := map[*dataset]bool{}
 	for _, d := range p.graph.order {
 		for f, in := range d.inputs() {
 			if in.files == nil {
 				continue
 			}
 			at := fault.Where{Dataset: d.id, Flow: f.name, File: in.place.File, Line: in.place.Line}
-			path, options, err := p.spec.readable(in.files)
-			if err != nil {
-				return located(err, "INVALID_SOURCE", at)
-			}
-			src, err := ingest.Parse(in.files.kind, path, options, ingest.Env{
-				Dir: p.spec.Dir, Open: func(root string) (storage.Store, error) { return p.openLanding(ctx, root) },
-			})
-			if err != nil {
-				return located(err, "INVALID_SOURCE", at)
-			}
-			if err := p.outsideStorage(path); err != nil {
-				return err.At(at)
+			src, err := p.openSource(ctx, in, at)
+			if p.flaws.add(err) {
+				wrong[d] = true
+				continue
 			}
 			p.sources[in] = src
 		}
 	}
-	return nil
+	p.graph.without(wrong)
+}
+
+// openSource checks the options of one file source.
+func (p *Pipeline) openSource(ctx context.Context, in *input, at fault.Where) (*ingest.Source, error) {
+	path, options, err := p.spec.readable(in.files)
+	if err != nil {
+		return nil, located(err, "INVALID_SOURCE", at)
+	}
+	src, err := ingest.Parse(in.files.kind, path, options, ingest.Env{
+		Dir: p.spec.Dir, Open: func(root string) (storage.Store, error) { return p.openLanding(ctx, root) },
+	})
+	if err != nil {
+		return nil, located(err, "INVALID_SOURCE", at)
+	}
+	if err := p.outsideStorage(path); err != nil {
+		return nil, err.At(at)
+	}
+	return src, nil
 }
 
 // readable gives path and options of a file source as they are used: volumes

@@ -150,18 +150,20 @@ func readEdition(f *yamlFile, n ast.Node) (string, error) {
 }
 
 // checkEdition refuses what the pipeline's edition does not have, as a deployment
-// to Lakeflow would: expectations need ADVANCED.
-func (p *Pipeline) checkEdition() error {
-	if p.spec.Edition == editionAdvanced {
-		return nil
+// to Lakeflow would: expectations need ADVANCED, AUTO CDC needs PRO.
+func (p *Pipeline) checkEdition() {
+	lacks := func(d *dataset, what, edition string) {
+		p.flaws.add(fault.New("UNSUPPORTED_BY_EDITION", "the pipeline is of edition %s, and %s needs %s", p.spec.Edition, what, edition).
+			At(fault.Where{Dataset: d.id}).At(d.place).WithHint("Leave edition out of the spec: ADVANCED is the default, and costs nothing here"))
 	}
 	for _, d := range p.graph.order {
-		if len(d.rules) > 0 {
-			return fault.New("UNSUPPORTED_BY_EDITION", "the pipeline is of edition %s, and the expectation %s needs ADVANCED", p.spec.Edition, d.rules[0].Name).
-				At(fault.Where{Dataset: d.id}).At(d.place).WithHint("Leave edition out of the spec: ADVANCED is the default, and costs nothing here")
+		if len(d.rules) > 0 && p.spec.Edition != editionAdvanced {
+			lacks(d, "the expectation "+d.rules[0].Name, editionAdvanced)
+		}
+		if p.spec.Edition == editionCore && slices.ContainsFunc(d.flows, func(f *flow) bool { return f.kind == autoCDCFlow }) {
+			lacks(d, "AUTO CDC", editionPro)
 		}
 	}
-	return nil
 }
 
 // readEventLog reads where the event log is published; what is not said are

@@ -1,6 +1,7 @@
 package sql
 
 import (
+	"errors"
 	"maps"
 	"strings"
 
@@ -17,7 +18,8 @@ type Settings struct {
 // ParsePipeline reads the statements of a pipeline file: CREATE … of datasets
 // and flows. USE CATALOG, USE SCHEMA and SET act on the statements after them.
 // docs/pipeline.md has the grammar; what belongs to a warehouse or comes later
-// is refused by name, at its place, with what to do instead.
+// is refused by name, at its place, with what to do instead. The statements
+// that could be read come with the error, too, which joins those of all others.
 func ParsePipeline(file, text string, in Settings) ([]Statement, error) {
 	f := &fileReader{conf: maps.Clone(in.Configuration), defaults: in}
 	if f.conf == nil {
@@ -28,6 +30,7 @@ func ParsePipeline(file, text string, in Settings) ([]Statement, error) {
 	if err != nil {
 		return nil, placed(err, whole)
 	}
+	var wrong []error
 	for len(toks) > 0 {
 		n := 0
 		for n < len(toks) && text[toks[n].start:toks[n].end] != ";" {
@@ -37,12 +40,18 @@ func ParsePipeline(file, text string, in Settings) ([]Statement, error) {
 			// Statements are cut before values are put in: no value can end one.
 			start, end := toks[0].start, toks[n-1].end
 			if err := f.statement(text[start:end], whole.within(start)); err != nil {
-				return nil, err
+				wrong = append(wrong, err)
+				if word := strings.ToUpper(text[toks[0].start:toks[0].end]); word == "USE" || word == "SET" {
+					break // what follows would be read in the wrong light
+				}
 			}
 		}
 		toks = toks[min(n+1, len(toks)):]
 	}
-	return f.out, nil
+	if len(wrong) == 1 {
+		return f.out, wrong[0]
+	}
+	return f.out, errors.Join(wrong...)
 }
 
 // fileReader holds what one statement of a file leaves for the next.
