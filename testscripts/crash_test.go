@@ -28,7 +28,7 @@ const crashFiles = 14
 
 // crashProject writes a pipeline whose update passes every instant between two
 // writes: file source with schema evolution, a Delta source, plugins, one
-// with state, expectations with quarantine and drop.
+// with state, expectations with quarantine and drop, two flows into one table.
 func crashProject(t testing.TB, dir string) {
 	t.Helper()
 	write := func(name, text string) {
@@ -62,6 +62,12 @@ CREATE OR REFRESH STREAMING TABLE silver.orders (
   CONSTRAINT even EXPECT (id % 5 <> 4) ON VIOLATION DROP ROW,
   CONSTRAINT cheap EXPECT (amount < 10)
 ) AS SELECT id, CAST(amount * 2 AS DECIMAL(18,2)) AS doubled, amount, city FROM STREAM(bronze.orders);
+
+CREATE OR REFRESH STREAMING TABLE silver.both (
+  id BIGINT, city STRING, CONSTRAINT few EXPECT (id % 6 <> 1) ON VIOLATION QUARANTINE
+);
+CREATE FLOW raw AS INSERT INTO silver.both BY NAME SELECT id, city FROM STREAM(bronze.orders);
+CREATE FLOW checked AS INSERT INTO silver.both BY NAME SELECT id FROM STREAM(silver.orders);
 
 CREATE OR REFRESH STREAMING TABLE silver.shuffled AS SELECT * FROM STREAM(nondet);
 
@@ -187,6 +193,27 @@ func killRefreshThenCompare(t *testing.T, env []string, want *state) bool {
 	mustRun(t, dir, "run", "--full-refresh-all", "--yes", "--accept-loss")
 	want.mustEqual(t, readState(t, dir), "after a full refresh killed at "+strings.Join(env, " "))
 	return hit
+}
+
+// A full refresh of a table that several flows share is cut off between their
+// new generations and the commit that empties it, or after that: an ordinary run
+// ends it.
+func TestAnOrdinaryRunEndsAKilledFullRefresh(t *testing.T) {
+	_, want := undisturbed(t)
+	for _, point := range []string{"stream.reset_planned", "stream.reset_committed"} {
+		dir := t.TempDir()
+		crashProject(t, dir)
+		mustRun(t, dir, "run")
+		if err := os.Remove(filepath.Join(dir, "landing", "orders_002.json")); err != nil {
+			t.Fatal(err)
+		}
+		cmd, out := weirProcess(t, dir, []string{failpoint.Env + "=" + point}, "run", "--full-refresh-all")
+		if !killed(t, cmd.Run(), out) {
+			t.Fatalf("%s was not passed", point)
+		}
+		mustRun(t, dir, "run")
+		want.mustEqual(t, readState(t, dir), "after a kill at "+point)
+	}
 }
 
 // TestRandomKills kills updates at random instants, several times over before

@@ -79,6 +79,7 @@ func (pl *planner) unknown(d *dataset) bool {
 // planner works out schemas in the order of the graph.
 type planner struct {
 	p        *Pipeline
+	made     bool // tables of this pipeline are as the storage has them, not as planned
 	schemas  map[*dataset]*arrow.Schema
 	files    map[*input]*arrow.Schema // of batch inputs
 	failed   map[*dataset]bool        // those that have no schema, since something is wrong
@@ -214,6 +215,9 @@ func (pl *planner) sourceSchema(ctx context.Context, f *flow, in *input) (*arrow
 func (pl *planner) inputSchema(ctx context.Context, in *input) (*arrow.Schema, error) {
 	switch {
 	case in.files != nil:
+		if pl.files == nil {
+			pl.files = map[*input]*arrow.Schema{}
+		}
 		if pl.files[in] == nil {
 			schema, err := pl.p.fileSchema(ctx, in)
 			if err != nil {
@@ -222,7 +226,7 @@ func (pl *planner) inputSchema(ctx context.Context, in *input) (*arrow.Schema, e
 			pl.files[in] = schema
 		}
 		return pl.files[in], nil
-	case in.dataset != nil:
+	case in.dataset != nil && !pl.made:
 		return pl.schemas[in.dataset], nil
 	case in.quarantine != nil:
 		return expect.QuarantineSchema(), nil

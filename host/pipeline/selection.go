@@ -61,16 +61,15 @@ func (p *Pipeline) choose(opt RunOptions) (*selection, error) {
 			return nil, err
 		}
 	}
-	if some {
-		return s, nil
-	}
-	for _, d := range p.graph.order {
-		if !d.isView() {
-			s.run[d] = true
-			s.full[d] = opt.FullRefreshAll
+	if !some {
+		for _, d := range p.graph.order {
+			if !d.isView() {
+				s.run[d] = true
+				s.full[d] = opt.FullRefreshAll
+			}
 		}
 	}
-	return s, nil
+	return s, p.keepProtected(s, some)
 }
 
 // chooseFailed selects the tables with a flow that the last update did not

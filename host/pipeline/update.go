@@ -85,6 +85,10 @@ func (u *update) pass(ctx context.Context) {
 	for _, d := range tables {
 		all.Go(func() {
 			defer close(done[d])
+			if !u.prepare(ctx, d, done, results) {
+				u.defined(d, nil)
+				return
+			}
 			var flows sync.WaitGroup
 			for _, f := range d.flows {
 				if results[f].State != Queued {
@@ -260,11 +264,7 @@ func (u *update) flow(fl *flow, c *chain) *stream.Flow {
 	flow := &stream.Flow{
 		Dataset: d.id, Name: fl.name, Pipeline: u.result.PipelineID, UpdateID: u.result.UpdateID,
 		Steps: c.steps, Rules: d.rules, OnRowError: fl.rowErrorPolicy(), Side: u.p.sideTables(c),
-		Target: stream.Target{
-			Table: u.p.tableOf(d), Name: d.id, Comment: d.comment,
-			PartitionBy: d.partitionBy, ClusterBy: d.clusterBy, Properties: propertiesOf(d),
-			Columns: declaredTarget(d.columns),
-		},
+		Target:      u.target(d),
 		Checkpoint:  u.p.checkpoint(fl),
 		FullRefresh: u.chosen.full[d] && !u.hasBegun(fl),
 		MaxRetries:  u.p.spec.settings.maxFlowRetries, Pause: u.p.flowPause,

@@ -193,7 +193,7 @@ func (c *completion) open(ctx context.Context) (err error) {
 		if ok {
 			next = max(next, gen.Generation+1)
 		}
-		gen = generation{Format: 1, Generation: next, AppID: f.appID(next), Kind: c.q.kind(), Replace: f.FullRefresh || !c.q.Once, UpdateID: f.UpdateID, Created: f.now()}
+		gen = generation{Format: 1, Generation: next, AppID: f.appID(next), Kind: c.q.kind(), Replace: f.FullRefresh || !c.q.Once, Reset: f.seen(c.target), UpdateID: f.UpdateID, Created: f.now()}
 		if err := createGeneration(ctx, f.Checkpoint, gen); err != nil {
 			return err
 		}
@@ -329,6 +329,9 @@ func (c *completion) plan(ctx context.Context, pins refreshPins, reason Reason) 
 func (c *completion) bring(ctx context.Context, e *refreshEntry) error {
 	for number := 0; ; number++ {
 		err := c.attempt(e, number).refresh(ctx)
+		for races := 0; c.q.Once && overtaken(err) && races < maxRaces && ctx.Err() == nil; races++ {
+			err = c.attempt(e, number).refresh(ctx)
+		}
 		if err == nil || ctx.Err() != nil {
 			return err
 		}

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/weir-data/weir/host/delta"
 	"github.com/weir-data/weir/host/failpoint"
 	"github.com/weir-data/weir/host/storage"
 )
@@ -25,9 +26,11 @@ type generation struct {
 	AppID      string `json:"app_id"`
 	Replace    bool   `json:"replace"` // the first commit replaces the target's rows; in a complete refresh each does
 	// Kind is the kind of flow that the generation belongs to.
-	Kind     generationKind `json:"kind,omitempty"`
-	UpdateID string         `json:"update_id"`
-	Created  time.Time      `json:"created"`
+	Kind generationKind `json:"kind,omitempty"`
+	// Reset is the last reset of the table that the generation knows of.
+	Reset    *int64    `json:"reset,omitempty"`
+	UpdateID string    `json:"update_id"`
+	Created  time.Time `json:"created"`
 }
 
 // flowID names the flow across its generations.
@@ -100,6 +103,14 @@ func generationNumbers(ctx context.Context, store storage.Store) ([]int, error) 
 		}
 		numbers = append(numbers, n)
 	}
+}
+
+// seen gives the number of the table's last reset for a new generation, nil for none.
+func (f *Flow) seen(target *delta.Snapshot) *int64 {
+	if n := resetOf(target, f.Pipeline, f.Dataset); n > 0 {
+		return &n
+	}
+	return nil
 }
 
 // createGeneration records a generation. Another run that made it first wins,

@@ -124,8 +124,11 @@ func (r *run) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if f.Handler == nil && targets[0] != nil {
-		r.res.Columns = targets[0].Schema()
+	var own *delta.Snapshot // nil for a handler, whose tables are not the flow's
+	if f.Handler == nil {
+		if own = targets[0]; own != nil {
+			r.res.Columns = own.Schema()
+		}
 	}
 	if ok && gen.Kind != appendGeneration && !(gen.Kind == onceGeneration && f.FullRefresh) {
 		return gen.otherKind(appendGeneration)
@@ -150,7 +153,7 @@ func (r *run) open(ctx context.Context) error {
 		if ok {
 			next = max(next, gen.Generation+1)
 		}
-		gen = generation{Format: 1, Generation: next, AppID: f.appID(next), Replace: f.FullRefresh && !f.kept(), UpdateID: f.UpdateID, Created: f.now()}
+		gen = generation{Format: 1, Generation: next, AppID: f.appID(next), Replace: f.FullRefresh && !f.kept(), Reset: f.seen(own), UpdateID: f.UpdateID, Created: f.now()}
 		if err := createGeneration(ctx, f.Checkpoint, gen); err != nil {
 			return err
 		}
@@ -161,6 +164,9 @@ func (r *run) open(ctx context.Context) error {
 	}
 	r.res.Generation, r.res.FlowID = gen.Generation, gen.AppID
 	if r.ck, err = loadCheckpoint(ctx, f.Checkpoint, gen); err != nil {
+		return err
+	}
+	if err := f.guardReset(gen, own, r.ck.committed); err != nil {
 		return err
 	}
 	for _, target := range targets {
@@ -263,6 +269,9 @@ func (r *run) pinSide(ctx context.Context) (map[string]TableVersion, error) {
 func (r *run) commitNext(ctx context.Context) error {
 	for number := 0; ; number++ {
 		err := r.runBatch(ctx, r.ck.planned, number)
+		for races := 0; overtaken(err) && races < maxRaces && ctx.Err() == nil; races++ {
+			err = r.runBatch(ctx, r.ck.planned, number)
+		}
 		if err == nil || ctx.Err() != nil || !retryHelps(err) || number >= r.flow.MaxRetries {
 			return err
 		}
@@ -272,6 +281,16 @@ func (r *run) commitNext(ctx context.Context) error {
 			return err
 		}
 	}
+}
+
+// maxRaces bounds how often a batch is made anew because another flow into the
+// table changed it meanwhile: made it, or added columns.
+const maxRaces = 20
+
+// overtaken tells whether a commit lost against a change of the table that the
+// batch has to be planned on again. That is no failure of the flow.
+func overtaken(err error) bool {
+	return fault.Is(err, "DELTA_METADATA_CHANGED") || fault.Is(err, "DELTA_TABLE_ALREADY_EXISTS") || fault.Is(err, "DELTA_PROTOCOL_CHANGED")
 }
 
 // pause waits before another try. A schema that has just been recorded is there
@@ -313,12 +332,10 @@ func (r *run) ensureTarget(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	t := r.flow.Target
-	res, err := t.Table.Commit(ctx, delta.Commit{
-		Operation: "CREATE TABLE", Parameters: map[string]any{}, EngineInfo: engineInfo, Schema: columns,
-		PartitionBy: t.PartitionBy, ClusterBy: t.ClusterBy, Properties: t.Properties, Name: t.Name, Comment: t.Comment,
-		Timestamp: r.flow.now(),
-	})
+	res, err := r.flow.Target.create(ctx, columns, r.flow.now())
+	if fault.Is(err, "DELTA_TABLE_ALREADY_EXISTS") {
+		return nil // another flow into the table was faster
+	}
 	if err != nil {
 		return err
 	}
