@@ -71,6 +71,10 @@ func (c *chain) end(p *Pipeline, f *flow) {
 		c.steps = append(c.steps, &fillStep{dataset: d, alloc: p.opts.Alloc})
 		c.labels = append(c.labels, "columns by name")
 	}
+	if d.generates() {
+		c.steps = append(c.steps, &generateStep{dataset: d, engine: p.engine, stream: c.source != nil})
+		c.labels = append(c.labels, "generated columns")
+	}
 	c.addRules(p, d.rules)
 	if len(d.columns) > 0 {
 		c.steps = append(c.steps, &declareStep{dataset: d})

@@ -14,14 +14,6 @@ func (g *graph) checkDataset(d *dataset) error {
 	if d.isView() && len(d.rules) > 0 {
 		return refuse("NOT_SUPPORTED", "expectations on a view").WithHint("Put them on the table that reads it")
 	}
-	if d.kind == materializedView {
-		for _, c := range d.columns {
-			if c.Generated != "" {
-				return refuse("MATERIALIZED_VIEW_OPERATION_NOT_ALLOWED", "column %q of a materialized view is generated", c.Name).
-					At(fault.Where{Line: int64(c.Line)}).WithHint("Compute it in the query")
-			}
-		}
-	}
 	if d.isTable() && d.quarantines() {
 		if other := g.tables[d.name.Quarantine()]; other != nil {
 			return fault.New("PIPELINE_DUPLICATE_IDENTIFIERS", "the dataset has the name of the quarantine table of %s", d.id).

@@ -76,7 +76,7 @@ type fillStep struct {
 func (s *fillStep) Schema(_ context.Context, in *arrow.Schema) (*arrow.Schema, error) {
 	fields := in.Fields()
 	for _, c := range s.dataset.columns {
-		if _, ok := fieldFold(in, c.Name); !ok && c.Type != nil {
+		if _, ok := fieldFold(in, c.Name); !ok && c.Type != nil && c.Generated == "" {
 			fields = append(fields, arrow.Field{Name: c.Name, Type: c.Type, Nullable: true})
 		}
 	}

@@ -10,11 +10,6 @@ func notYet(st *sql.Statement) error {
 	refuse := func(at fault.Where, what, hint string) error {
 		return fault.New("NOT_SUPPORTED", "%s cannot be run yet", what).WithHint("%s", hint).At(at)
 	}
-	for _, c := range st.Columns {
-		if c.Generated != "" {
-			return refuse(fault.Where{File: st.File, Line: int64(c.Line)}, "the generated column "+c.Name, "Compute it in the query")
-		}
-	}
 	sources := st.Sources
 	if st.CDC != nil {
 		sources = append(sources[:len(sources):len(sources)], st.CDC.Source)

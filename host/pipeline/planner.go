@@ -275,7 +275,7 @@ func declared(d *dataset, query *arrow.Schema) (*arrow.Schema, error) {
 		if c.Comment != "" {
 			field.Metadata = arrow.NewMetadata([]string{"comment"}, []string{c.Comment})
 		}
-		fields = append(fields, field)
+		fields = append(fields, generated(field, c))
 	}
 	for _, f := range query.Fields() {
 		if !seen[strings.ToLower(f.Name)] {
@@ -413,7 +413,8 @@ func declaredTarget(columns []sql.Column) *arrow.Schema {
 		if c.Type == nil {
 			return nil
 		}
-		fields = append(fields, coltype.Field{Path: []string{c.Name}, Type: c.Type, NotNull: c.NotNull, Comment: c.Comment}.Arrow())
+		field := coltype.Field{Path: []string{c.Name}, Type: c.Type, NotNull: c.NotNull, Comment: c.Comment}.Arrow()
+		fields = append(fields, generated(field, c))
 	}
 	if len(fields) == 0 {
 		return nil
