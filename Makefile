@@ -125,7 +125,8 @@ soak: toolchain
 	WEIR_SOAK="$${SOAK_SCHEMAS:-10000}" go test -count=1 -timeout 0 -run '^TestRandomHistoriesOfSchemasKeepEveryValue$$' ./host/delta
 	DELTA_DML_SEEDS="$${SOAK_DML:-100}" go test -count=1 -timeout 0 -run '^TestChangesOfRowsFollowTheModel$$' ./host/delta
 	WEIR_SOAK="$${SOAK_RACES:-1000}" go test -count=1 -timeout 0 -race -run '^TestRacingWritersHaveAnOrder$$' ./host/delta
-	WEIR_SOAK="$${SOAK_STREAMS:-1000}" go test -count=1 -timeout 0 -run '^TestRandomHistoriesEndAsTheModelSays$$' ./host/stream
+	WEIR_SOAK="$${SOAK_STREAMS:-1000}" go test -count=1 -timeout 0 -run '^(TestRandomHistoriesEndAsTheModelSays|TestRandomHistoriesOfAView)$$' ./host/stream
+	WEIR_SOAK_PIPELINES="$${SOAK_PIPELINES:-2000}" go test -count=1 -timeout 0 -run '^TestRandomPipelinesEqualTheBatchComputation$$' ./host/pipeline
 
 clean:
 	rm -rf $(BUILD)

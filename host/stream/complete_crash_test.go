@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -87,9 +88,13 @@ func refreshFails(t *testing.T, k int, mode faultMode, once bool) bool {
 }
 
 // A random history of arrivals, crashes, other queries and full refreshes ends
-// with what the query gives over everything, and vacuum finds what was left over.
+// with what the query gives over everything. WEIR_SOAK=n runs n histories.
 func TestRandomHistoriesOfAView(t *testing.T) {
-	for seed := range 40 / stride(5) {
+	histories := 40 / stride(5)
+	if n, err := strconv.Atoi(os.Getenv("WEIR_SOAK")); err == nil {
+		histories = n
+	}
+	for seed := range histories {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
 			r := rand.New(rand.NewPCG(uint64(seed), 7))
