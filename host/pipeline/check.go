@@ -161,8 +161,15 @@ func batchFiles(b *body) string {
 
 // checkRunnable refuses flows that can be planned and not be run, before an
 // update writes anything.
-func checkRunnable(datasets []*dataset) error {
-	for _, d := range datasets {
+func (g *graph) checkRunnable(chosen *selection) error {
+	for _, d := range g.order {
+		if d.kind == persistentView {
+			return fault.New("NOT_SUPPORTED", "persistent views cannot be published yet").At(fault.Where{Dataset: d.id}).At(d.place).
+				WithHint("Make it a temporary view")
+		}
+		if !chosen.run[d] {
+			continue
+		}
 		for _, f := range d.flows {
 			switch f.kind {
 			case autoCDCFlow:
@@ -171,10 +178,6 @@ func checkRunnable(datasets []*dataset) error {
 			case handlerFlow:
 				return fault.New("NOT_SUPPORTED", "flows of kind %s cannot be run yet", f.kind).At(f.where())
 			}
-		}
-		if d.kind == persistentView {
-			return fault.New("NOT_SUPPORTED", "persistent views cannot be published yet").At(fault.Where{Dataset: d.id}).At(d.place).
-				WithHint("Make it a temporary view")
 		}
 		if d.kind == sink {
 			return fault.New("NOT_SUPPORTED", "sinks cannot be run yet").At(fault.Where{Dataset: d.id}).At(d.place)

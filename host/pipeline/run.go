@@ -50,7 +50,7 @@ func (u *update) check(ctx context.Context) error {
 	if err := u.p.checkTargets(ctx, tables); err != nil {
 		return err
 	}
-	if err := checkRunnable(tables); err != nil {
+	if err := u.p.graph.checkRunnable(u.chosen); err != nil {
 		return err
 	}
 	if err := u.p.checkDependencies(ctx, u.chosen); err != nil {
