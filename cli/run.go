@@ -94,7 +94,7 @@ func runUpdate(c *cli.Context) error {
 			return nil
 		}
 		for _, f := range result.Flows {
-			if f.Err != nil {
+			if f.Err != nil && f.State != pipeline.Canceled {
 				printFailure(c.App.ErrWriter, f.Dataset, f.Err)
 			}
 		}

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
@@ -54,6 +55,19 @@ func cmdRows(ts *testscript.TestScript, neg bool, args []string) {
 	if slices.Equal(got, args[1:]) == neg {
 		ts.Fatalf("%s\ngot:\n%s\nwant:\n%s", args[0], strings.Join(got, "\n"), strings.Join(args[1:], "\n"))
 	}
+}
+
+// await FILE waits until a file is there: what a process in the background does takes its time.
+func cmdAwait(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: await FILE")
+	}
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+		if _, err := os.Stat(ts.MkAbs(args[0])); err == nil {
+			return
+		}
+	}
+	ts.Fatalf("%s did not come", args[0])
 }
 
 // lines N [FILE] checks the number of lines of the last standard output, or of a file.

@@ -5,6 +5,7 @@
 //     a user can see. Beside testscript's own commands they have:
 //     weir ARGS…          the command line, as its own process
 //     landing DIR N [FROM] writes N small order documents, numbered from FROM
+//     await FILE          waits until a file is there
 //     rows SQL WANT       compares the CSV of a query with a golden file
 //     bucket start        starts an S3 in which s3://lake/ is empty
 //     bucket put KEY FILE writes an object into it

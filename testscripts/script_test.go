@@ -39,6 +39,7 @@ func scriptParams(t *testing.T, dir string) testscript.Params {
 		RequireUniqueNames: true,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"landing": cmdLanding,
+			"await":   cmdAwait,
 			"rows":    cmdRows,
 			"lines":   cmdLines,
 			"jsonl":   cmdJSONLines,

@@ -54,7 +54,7 @@ func (p *project) tryOpen() (*Pipeline, error) {
 	if err != nil {
 		return nil, err
 	}
-	return Open(p.t.Context(), spec, Options{CacheDir: cacheDir(), Alloc: p.mem, Threads: p.threads, taskBytes: p.taskBytes})
+	return Open(p.t.Context(), spec, Options{CacheDir: cacheDir(), Alloc: p.mem, Threads: p.threads, taskBytes: p.taskBytes, shortPauses: true})
 }
 
 // open opens the pipeline until the test ends.

@@ -113,7 +113,7 @@ func (p *project) runOn(s storage.Store, opt RunOptions) *Result {
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	pl, err := Open(p.t.Context(), spec, Options{CacheDir: cacheDir(), Alloc: p.mem, Storage: s})
+	pl, err := Open(p.t.Context(), spec, Options{CacheDir: cacheDir(), Alloc: p.mem, Storage: s, shortPauses: true})
 	if err != nil {
 		p.t.Fatal(err)
 	}

@@ -95,7 +95,7 @@ func (u *update) pass(ctx context.Context) {
 					continue // it is done, or its failure will not pass
 				}
 				flows.Go(func() {
-					if failed := u.await(f, done, results); failed != nil {
+					if failed := u.await(f, done, results); failed != nil && ctx.Err() == nil {
 						u.skip(results[f], failed)
 						return
 					}
@@ -185,7 +185,7 @@ func (u *update) tell(p Progress) {
 // runFlow runs one flow to the end of its source.
 func (u *update) runFlow(ctx context.Context, fl *flow, f *FlowResult) {
 	if ctx.Err() != nil {
-		u.change(f, Canceled, "canceled before it started", context.Cause(ctx))
+		u.change(f, Canceled, "canceled before it started", placed(fl, fault.New("CANCELED", "the update was canceled before the flow started")))
 		return
 	}
 	u.change(f, Running, "", nil)
@@ -204,7 +204,8 @@ func (u *update) runFlow(ctx context.Context, fl *flow, f *FlowResult) {
 	case err == nil:
 		u.change(f, Completed, "completed", nil)
 	case ctx.Err() != nil:
-		u.change(f, Canceled, "canceled", placed(fl, err))
+		// What a canceled flow complains of is that it was canceled.
+		u.change(f, Canceled, "canceled", placed(fl, fault.New("CANCELED", "the update was canceled while the flow ran")))
 	default:
 		err = placed(fl, err)
 		u.change(f, Failed, err.Error(), err)
