@@ -189,7 +189,7 @@ func (k check) zeroRows(ctx context.Context, m *plugin.Module, f abi.Function) e
 		line.Result, line.Detail = "skipped", why
 		return k.tell(line)
 	}
-	out, err := m.Schema(ctx, f.Name, inputs)
+	gives, err := describeOutputs(ctx, m, f, inputs)
 	if err == nil {
 		_, err = k.call(ctx, m, f, inputs, 0)
 	}
@@ -201,12 +201,33 @@ func (k check) zeroRows(ctx context.Context, m *plugin.Module, f abi.Function) e
 		line.Result, line.Code, line.Detail = "failed", fault.CodeOf(err), err.Error()
 		return k.tell(line)
 	}
-	var columns []string
-	for _, field := range out.Fields() {
-		columns = append(columns, field.Name+" "+coltype.String(field.Type))
-	}
-	line.Detail = "gives " + strings.Join(columns, ", ")
+	line.Detail = "gives " + gives
 	return k.tell(line)
+}
+
+// describeOutputs lists the columns that a function writes, to each table when
+// it writes several.
+func describeOutputs(ctx context.Context, m *plugin.Module, f abi.Function, inputs []*arrow.Schema) (string, error) {
+	list := func(s *arrow.Schema) string {
+		var columns []string
+		for _, field := range s.Fields() {
+			columns = append(columns, field.Name+" "+coltype.String(field.Type))
+		}
+		return strings.Join(columns, ", ")
+	}
+	if f.Kind != abi.KindForeachBatch {
+		out, err := m.Schema(ctx, f.Name, inputs)
+		if err != nil {
+			return "", err
+		}
+		return list(out), nil
+	}
+	outs, err := m.Outputs(ctx, f.Name, inputs)
+	var parts []string
+	for i, out := range outs {
+		parts = append(parts, fmt.Sprintf("to %s: %s", f.Outputs[i].Dataset, list(out)))
+	}
+	return strings.Join(parts, "; "), err
 }
 
 // twice calls the function with made-up rows in two fresh instances.
@@ -239,7 +260,7 @@ func queries(err error) bool { return err != nil && strings.Contains(err.Error()
 // schemasFor gives the schemas of a function's inputs, or why they are not known.
 func (k check) schemasFor(f abi.Function) ([]*arrow.Schema, string) {
 	switch f.Kind {
-	case abi.KindMap, abi.KindStateful, abi.KindQuery:
+	case abi.KindMap, abi.KindStateful, abi.KindQuery, abi.KindForeachBatch:
 	default:
 		return nil, "functions of kind " + f.Kind + " are not run here"
 	}
@@ -311,7 +332,7 @@ func (k check) call(ctx context.Context, m *plugin.Module, f abi.Function, input
 		defer r.Release()
 		readers[i] = r
 	}
-	out, err := m.Map(ctx, plugin.Call{
+	call := plugin.Call{
 		Function: f.Name,
 		Context:  abi.CallContext{Pipeline: "check", UpdateID: "check", Flow: f.Name, BatchTimestamp: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)},
 		Seed:     1,
@@ -323,17 +344,27 @@ func (k check) call(ctx context.Context, m *plugin.Module, f abi.Function, input
 		},
 		OnMetric: func(name string, value float64) { fmt.Fprintf(&text, "metric %s %v\n", name, value) },
 		Mem:      memory.DefaultAllocator,
-	})
+	}
+	take := func(output int, rec arrow.RecordBatch) error {
+		o.rows += rec.NumRows()
+		for i := range int(rec.NumRows()) {
+			fmt.Fprintf(&text, "%d %s\n", output, relation.AppendRowJSON(nil, rec, i))
+		}
+		return nil
+	}
+	if f.Kind == abi.KindForeachBatch {
+		err := m.ForeachBatch(ctx, call, take)
+		o.text = text.String()
+		return o, err
+	}
+	out, err := m.Map(ctx, call)
 	if err != nil {
 		return o, err
 	}
 	defer out.Release()
 	for out.Next() {
-		rec := out.RecordBatch()
-		o.rows += rec.NumRows()
-		for i := range int(rec.NumRows()) {
-			text.Write(relation.AppendRowJSON(nil, rec, i))
-			text.WriteByte('\n')
+		if err := take(0, out.RecordBatch()); err != nil {
+			return o, err
 		}
 	}
 	o.text = text.String()

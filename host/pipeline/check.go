@@ -175,12 +175,7 @@ func (g *graph) checkRunnable(chosen *selection) error {
 			case autoCDCFlow:
 				return fault.New("NOT_SUPPORTED", "AUTO CDC flows can be planned, and cannot be run yet").At(f.where()).
 					WithHint("`weir dry-run` checks it; leave the dataset out of the update with --refresh")
-			case handlerFlow:
-				return fault.New("NOT_SUPPORTED", "flows of kind %s cannot be run yet", f.kind).At(f.where())
 			}
-		}
-		if d.kind == sink {
-			return fault.New("NOT_SUPPORTED", "sinks cannot be run yet").At(fault.Where{Dataset: d.id}).At(d.place)
 		}
 	}
 	return nil

@@ -43,10 +43,13 @@ func registerDeclared(g *graph, s *Spec, m *module, decl *abi.Dataset) error {
 	switch {
 	case decl.Function == "":
 	case d.kind == sink:
-		if d.function, _, _ = m.manifest.Function(decl.Function); d.function == nil {
-			return fault.New("PLUGIN_FUNCTION_NOT_FOUND", "module %s has no function %q", m.name, decl.Function).At(at).At(place)
+		b, err := functionBody(s, m, decl.Function, at)
+		if err != nil {
+			return err
 		}
-		d.module = m
+		// What the function reads is the flow's query; the function itself is its end.
+		d.module, d.function, b.module, b.function = m, b.function, nil, nil
+		d.flows = []*flow{{kind: handlerFlow, target: d, body: *b, place: place}}
 	default:
 		b, err := functionBody(s, m, decl.Function, at)
 		if err != nil {
@@ -112,12 +115,17 @@ func functionBody(s *Spec, m *module, name string, at fault.Where) (*body, error
 		return nil, fault.New("PLUGIN_FUNCTION_NOT_FOUND", "module %s has no function %q", m.name, name).At(at).At(place)
 	}
 	switch fn.Kind {
-	case abi.KindMap, abi.KindStateful, abi.KindQuery:
+	case abi.KindMap, abi.KindStateful, abi.KindQuery, abi.KindForeachBatch:
 	default:
 		return nil, fault.New("NOT_SUPPORTED", "function %s.%s is of kind %s, which gives no rows of a dataset", m.name, name, fn.Kind).At(at).At(place)
 	}
-	if len(fn.Outputs) > 0 {
-		return nil, fault.New("NOT_SUPPORTED", "function %s.%s has several outputs", m.name, name).At(at).At(place)
+	handles := fn.Kind == abi.KindForeachBatch
+	switch {
+	case !handles && len(fn.Outputs) > 0:
+		return nil, fault.New("NOT_SUPPORTED", "function %s.%s has several outputs, which only functions of kind %s have", m.name, name, abi.KindForeachBatch).At(at).At(place)
+	case handles && len(fn.Outputs) == 0:
+		return nil, fault.New("NOT_SUPPORTED", "function %s.%s handles micro-batches and names no outputs", m.name, name).At(at).At(place).
+			WithHint("Name the tables that it writes to")
 	}
 	b := &body{module: m, function: fn}
 	for i, decl := range fn.Inputs {
@@ -139,6 +147,10 @@ func functionBody(s *Spec, m *module, name string, at fault.Where) (*body, error
 	}
 	if fn.Kind == abi.KindStateful && len(b.inputs) > 0 && !b.inputs[0].stream {
 		return nil, fault.New("NOT_SUPPORTED", "function %s.%s has state and streams nothing; only a flow of micro-batches carries state", m.name, name).At(at).At(place)
+	}
+	if handles && !b.inputs[0].stream {
+		return nil, fault.New("INVALID_FLOW_QUERY_TYPE", "function %s.%s handles micro-batches and streams nothing", m.name, name).At(at).At(place).
+			WithHint("Let its first input be a stream")
 	}
 	if len(b.inputs) == 0 {
 		return nil, fault.New("NOT_SUPPORTED", "function %s.%s has no inputs", m.name, name).At(at).At(place)

@@ -46,6 +46,8 @@ type dataset struct {
 	options  map[string]string
 	module   *module
 	function *abi.Function
+	sink     *sinkTable     // where the flows of a delta sink write
+	outputs  []catalog.Name // where its handler writes
 
 	// flows fill the table. A view has exactly one, which is its query.
 	flows []*flow

@@ -135,6 +135,7 @@ func (p *Pipeline) load(ctx context.Context) error {
 	p.graph.resolve(ctx, p.around, p.flaws)
 	p.checkEdition()
 	p.openSources(ctx)
+	p.openSinks(ctx)
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
@@ -252,7 +253,18 @@ func (p *Pipeline) quarantineOf(d *dataset) *delta.Table {
 	if d.private {
 		return p.openTable(p.folder("private", d.name.Quarantine().Path()))
 	}
-	return p.openTable(p.catalog().Table(d.name.Quarantine()))
+	return p.openTable(p.catalog().Table(p.quarantineName(d)))
+}
+
+// quarantineName is what the quarantine table of a dataset is called. A sink
+// has no schema of its own; its table is in the pipeline's.
+func (p *Pipeline) quarantineName(d *dataset) catalog.Name {
+	name := d.name
+	if d.kind == sink {
+		name = p.graph.defaults
+		name.Table = d.id
+	}
+	return name.Quarantine()
 }
 
 // inputTable gives the table that an input reads.

@@ -90,6 +90,9 @@ type planner struct {
 // that its flows add.
 func (pl *planner) plan(ctx context.Context, d *dataset) (*arrow.Schema, error) {
 	out, err := pl.columns(ctx, d, false)
+	if err == nil && d.kind == sink {
+		err = located(pl.planSink(ctx, d, out), "PLAN_FAILED", d.flows[0].where())
+	}
 	if err != nil || !d.isTable() {
 		return out, err
 	}

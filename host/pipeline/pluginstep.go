@@ -35,6 +35,19 @@ func (s *pluginStep) Schema(ctx context.Context, in *arrow.Schema) (*arrow.Schem
 	if in != nil && s.function.Kind == abi.KindQuery {
 		return nil, queryOverStream(s.module.name, s.function.Name)
 	}
+	inputs, err := s.inputSchemas(ctx, in)
+	if err != nil {
+		return nil, err
+	}
+	out, err := s.module.loaded.SchemaWith(ctx, s.function.Name, inputs, &guestQueries{step: s})
+	if err != nil || in == nil {
+		return out, err
+	}
+	return withRow(out), nil
+}
+
+// inputSchemas gives the columns that each input offers the function.
+func (s *pluginStep) inputSchemas(ctx context.Context, in *arrow.Schema) ([]*arrow.Schema, error) {
 	inputs := make([]*arrow.Schema, len(s.sides))
 	for i, side := range s.sides {
 		var err error
@@ -44,11 +57,7 @@ func (s *pluginStep) Schema(ctx context.Context, in *arrow.Schema) (*arrow.Schem
 			return nil, err
 		}
 	}
-	out, err := s.module.loaded.SchemaWith(ctx, s.function.Name, inputs, &guestQueries{step: s})
-	if err != nil || in == nil {
-		return out, err
-	}
-	return withRow(out), nil
+	return inputs, nil
 }
 
 // queryOverStream refuses a function that wants all rows of a stream.
@@ -72,6 +81,30 @@ func (s *pluginStep) visible(column string) bool {
 
 // Run starts the function; in is nil when every input is a batch.
 func (s *pluginStep) Run(ctx context.Context, t *stream.Task, in array.RecordReader) (array.RecordReader, error) {
+	call, release, err := s.call(ctx, t, in)
+	if err != nil {
+		return nil, err
+	}
+	carried := in != nil && s.function.RowAligned
+	if carried {
+		call.Carry = []string{relation.RowColumn}
+	}
+	out, err := s.module.loaded.Map(ctx, call)
+	if err != nil {
+		release()
+		return nil, err
+	}
+	out = detached(out)
+	if in != nil && !carried {
+		plain := out
+		out = mapped(plain, withRow(plain.Schema()), s.unknownRows)
+		return releasing(out, func() { plain.Release(); release() }), nil
+	}
+	return releasing(out, release), nil
+}
+
+// call opens the inputs of a call; release closes them.
+func (s *pluginStep) call(ctx context.Context, t *stream.Task, in array.RecordReader) (_ plugin.Call, release func(), err error) {
 	call := plugin.Call{
 		Function: s.function.Name,
 		Context: abi.CallContext{
@@ -95,6 +128,7 @@ func (s *pluginStep) Run(ctx context.Context, t *stream.Task, in array.RecordRea
 	}
 	var opened openReaders
 	rows, recent := &rowOrdinals{}, &recentRows{}
+	release = func() { opened.release(); recent.release() }
 	for i, side := range s.sides {
 		if side == nil {
 			r := s.feed(in, rows)
@@ -103,9 +137,8 @@ func (s *pluginStep) Run(ctx context.Context, t *stream.Task, in array.RecordRea
 		}
 		r, err := side.open(ctx, t)
 		if err != nil {
-			opened.release()
-			recent.release()
-			return nil, err
+			release()
+			return call, nil, err
 		}
 		if i == 0 {
 			opened = append(opened, r)
@@ -127,23 +160,7 @@ func (s *pluginStep) Run(ctx context.Context, t *stream.Task, in array.RecordRea
 		}
 		return t.RowError(ordinal, code, message)
 	}
-	carried := in != nil && s.function.RowAligned
-	if carried {
-		call.Carry = []string{relation.RowColumn}
-	}
-	out, err := s.module.loaded.Map(ctx, call)
-	if err != nil {
-		opened.release()
-		recent.release()
-		return nil, err
-	}
-	out = detached(out)
-	if in != nil && !carried {
-		plain := out
-		out = mapped(plain, withRow(plain.Schema()), s.unknownRows)
-		opened = append(opened, plain)
-	}
-	return releasing(out, func() { opened.release(); recent.release() }), nil
+	return call, release, nil
 }
 
 // StateName implements stream.Stateful. A function that is given another name,

@@ -149,7 +149,7 @@ func (p *project) wantRows(query string, want ...string) {
 func (r *Result) flow(t *testing.T, table string) FlowResult {
 	t.Helper()
 	for _, f := range r.Flows {
-		if strings.HasSuffix(f.Dataset, "."+table) {
+		if f.Dataset == table || strings.HasSuffix(f.Dataset, "."+table) {
 			return f
 		}
 	}

@@ -159,7 +159,8 @@ func addFlow(g *graph, f *flow, name, into string) error {
 			return refuse("INVALID_FLOW_QUERY_TYPE", "a flow of kind %s into a sink, which takes append flows only", f.kind)
 		}
 		if target.function != nil {
-			f.kind = handlerFlow
+			return refuse("NOT_SUPPORTED", "a flow into a sink whose function reads %s itself", target.function.Inputs[0].Dataset).
+				WithHint("Let the function read a temporary view that has the rows, or declare a second sink with it")
 		}
 	}
 	f.target = target
@@ -258,7 +259,7 @@ func addDataset(g *graph, d *dataset, written string) error {
 }
 
 func defaultFlowName(d *dataset) string {
-	if d.isView() {
+	if d.isView() || d.kind == sink {
 		return d.id
 	}
 	return d.name.Table

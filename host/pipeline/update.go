@@ -225,7 +225,7 @@ func (u *update) execute(ctx context.Context, fl *flow, f *FlowResult) (_ stream
 		}
 	}()
 	switch fl.kind {
-	case appendFlow:
+	case appendFlow, handlerFlow:
 		return u.stream(ctx, fl, f)
 	case completeFlow, onceFlow:
 		return u.complete(ctx, fl, f)
@@ -237,7 +237,13 @@ func (u *update) execute(ctx context.Context, fl *flow, f *FlowResult) (_ stream
 func (u *update) stream(ctx context.Context, fl *flow, f *FlowResult) (_ stream.Result, err error) {
 	c := u.p.chainOf(fl, u.p.tableSchema, u.functionLine)
 	none := stream.Result{TargetVersion: -1}
-	flow := u.flow(fl, c)
+	flow, err := u.streamFlow(ctx, fl, c)
+	if err != nil {
+		return none, err
+	}
+	if u.chosen.full[fl.target] && fl.target.kind == sink {
+		u.warn(f, "a full refresh takes nothing out of what a sink writes to: its rows are written again")
+	}
 	if src := u.p.sources[c.source]; src != nil {
 		flow.Source = stream.NewFileSource(src)
 		flow.Schemas = u.p.schemas(fl)
@@ -257,6 +263,30 @@ func (u *update) stream(ctx context.Context, fl *flow, f *FlowResult) (_ stream.
 		}
 	}
 	return stream.Run(ctx, flow, stream.ObserverFunc(func(p stream.Progress) { u.observe(ctx, fl, f, p) }))
+}
+
+// streamFlow makes a flow of micro-batches with what it ends in: a table of the
+// pipeline, a sink's, or a handler.
+func (u *update) streamFlow(ctx context.Context, fl *flow, c *chain) (*stream.Flow, error) {
+	d := fl.target
+	switch {
+	case d.kind != sink:
+	case d.function != nil:
+		// It adds its side inputs to the chain's before they are looked at.
+		h := u.p.handler(fl, c, u.p.tableSchema)
+		flow := u.flow(fl, c)
+		flow.Target, flow.Handler, flow.Outputs = stream.Target{}, h, u.p.outputs(d)
+		return flow, nil
+	default:
+		table, err := u.p.openSink(ctx, d.sink, true)
+		if err != nil {
+			return nil, err
+		}
+		flow := u.flow(fl, c)
+		flow.Target = stream.Target{Table: table, External: true, Evolve: d.sink.mergeSchema}
+		return flow, nil
+	}
+	return u.flow(fl, c), nil
 }
 
 // flow is what all kinds of flows have in common.

@@ -121,14 +121,26 @@ func (a *attempt) planOutputs(ctx context.Context, outputs []*handling) error {
 		return err
 	}
 	for i, o := range outputs {
-		if o.schema, err = planOutput(o.snapshot, columns[i], false); err == nil && len(o.Keys) > 0 {
-			err = checkKeys(o.Keys, o.schema.rows, o.snapshot)
-		}
-		if err != nil {
+		if o.schema, err = fitOutput(o.Output, columns[i], o.snapshot); err != nil {
 			return fault.Place(err, "FLOW_FAILED", fault.Where{Dataset: o.Dataset})
 		}
 	}
 	return nil
+}
+
+// CheckOutput tells whether rows of these columns can be written to an output,
+// whose table is nil when there is none yet.
+func CheckOutput(o Output, columns *arrow.Schema, table *delta.Snapshot) error {
+	_, err := fitOutput(o, columns, table)
+	return err
+}
+
+func fitOutput(o Output, columns *arrow.Schema, table *delta.Snapshot) (outputSchema, error) {
+	schema, err := planOutput(table, columns, false)
+	if err == nil && len(o.Keys) > 0 {
+		err = checkKeys(o.Keys, schema.rows, table)
+	}
+	return schema, err
 }
 
 // outputSchemas takes the source's columns through the steps to the outputs.
