@@ -4,7 +4,10 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/urfave/cli/v2"
 
@@ -16,7 +19,8 @@ func graphCommand() *cli.Command {
 		Name:      "graph",
 		Usage:     "print the datasets and what flows between them",
 		UsageText: "weir graph [-f weir.yaml] [--conf KEY=VALUE] [--output text|json|mermaid]",
-		Description: "Upstream comes before downstream. The mermaid form can be pasted into a Markdown page.\n" +
+		Description: "Upstream comes before downstream. Of tables it tells rows and the time of the last commit, of flows what became\n" +
+			"of them in the last update that ran them. The mermaid form can be pasted into a Markdown page.\n" +
 			"\nExample:\n   weir graph --output mermaid",
 		Flags: projectFlags(outputFlag("text", "json", "mermaid")),
 		Action: func(c *cli.Context) error {
@@ -52,6 +56,9 @@ type (
 		File     string `json:"file,omitempty"`
 		Line     int    `json:"line,omitempty"`
 		Function string `json:"function,omitempty"`
+
+		Table *pipeline.TableState `json:"table,omitempty"`
+		Flows []pipeline.FlowState `json:"flows,omitempty"`
 	}
 	edgeLine struct {
 		Kind string `json:"kind"` // edge
@@ -61,7 +68,7 @@ type (
 
 func writeGraphJSON(w io.Writer, g *pipeline.Graph) error {
 	for _, n := range g.Nodes {
-		if err := writeJSON(w, nodeLine{"node", n.ID, n.Kind, n.Label, n.Comment, n.File, n.Line, n.Function}); err != nil {
+		if err := writeJSON(w, nodeLine{"node", n.ID, n.Kind, n.Label, n.Comment, n.File, n.Line, n.Function, n.Table, n.Flows}); err != nil {
 			return err
 		}
 	}
@@ -84,15 +91,47 @@ func writeGraphText(w io.Writer, g *pipeline.Graph) error {
 		if n.Function != "" {
 			fmt.Fprintf(&b, "  by %s", n.Function)
 		}
+		if n.Table != nil {
+			fmt.Fprintf(&b, "  %s, committed %s", counted(n.Table.Rows, "row"), n.Table.Committed.Format(time.RFC3339))
+		}
 		b.WriteByte('\n')
 		for _, e := range g.Edges {
 			if e.To == n.ID {
 				fmt.Fprintf(&b, "  ← %s (%s)\n", printable(label[e.From]), e.Mode)
 			}
 		}
+		for _, f := range n.Flows {
+			if f.State != "" {
+				fmt.Fprintf(&b, "  %s\n", printable(became(&n, &f)))
+			}
+		}
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// became says what became of a flow: COMPLETED, 3 written, 1 dropped.
+func became(n *pipeline.Node, f *pipeline.FlowState) string {
+	line := f.State
+	if len(n.Flows) > 1 {
+		line = f.Name + ": " + line
+	}
+	if f.State == "COMPLETED" {
+		line += fmt.Sprintf(", %d written", f.Written)
+	}
+	if f.Dropped > 0 {
+		line += fmt.Sprintf(", %d dropped", f.Dropped)
+	}
+	if f.Quarantined > 0 {
+		line += fmt.Sprintf(", %d quarantined", f.Quarantined)
+	}
+	for _, rule := range slices.Sorted(maps.Keys(f.Failed)) {
+		line += fmt.Sprintf(", %s failed for %d", rule, f.Failed[rule])
+	}
+	if f.Error != "" {
+		line += ": " + f.Error
+	}
+	return line
 }
 
 func writeGraphMermaid(w io.Writer, g *pipeline.Graph) error {
@@ -116,12 +155,31 @@ func writeGraphMermaid(w io.Writer, g *pipeline.Graph) error {
 
 // mermaidBox gives tables a cylinder, files a slanted box and views a rounded one.
 func mermaidBox(n pipeline.Node) string {
-	text := `"` + strings.NewReplacer(`"`, "#quot;", "<", "#lt;", ">", "#gt;").Replace(printable(n.Label)) + `"`
+	safe := strings.NewReplacer(`"`, "#quot;", "<", "#lt;", ">", "#gt;")
+	text := safe.Replace(printable(n.Label))
+	if n.Table != nil {
+		text += "<br/>" + counted(n.Table.Rows, "row")
+	}
+	for _, f := range n.Flows {
+		if f.State == "" {
+			continue
+		}
+		text += "<br/>" + f.State
+		if len(n.Flows) > 1 {
+			text += " " + safe.Replace(printable(f.Name))
+		}
+		if f.Dropped > 0 {
+			text += fmt.Sprintf(", %d dropped", f.Dropped)
+		}
+	}
+	text = `"` + text + `"`
 	switch n.Kind {
 	case "files":
 		return "[/" + text + "/]"
-	case "temporary_view":
+	case "temporary_view", "view":
 		return "(" + text + ")"
+	case "sink":
+		return "[" + text + "]"
 	default:
 		return "[(" + text + ")]"
 	}

@@ -131,6 +131,7 @@ var varying = []struct {
 	{regexp.MustCompile(`("fuel"):[0-9]+,("guest_us"):[0-9]+`), "$1:<fuel>,$2:<time>"},
 	{regexp.MustCompile(`("lastUpdated"):[0-9]+`), "$1:<time>"},
 	{regexp.MustCompile(`\([0-9]+ bytes\)`), "(<bytes> bytes)"},
+	{regexp.MustCompile(`"(host|user_name)":"[^"]*"`), `"$1":"<$1>"`},
 	{regexp.MustCompile(`go1\.[0-9.]+`), "<go>"},
 	{regexp.MustCompile(`linux|darwin`), "<os>"},
 	{regexp.MustCompile(`amd64|arm64`), "<arch>"},

@@ -77,6 +77,7 @@ func (u *update) created() {
 			u.logFlowDefinitions(d)
 		}
 	}
+	u.logDeprecations()
 }
 
 // running tells that the flows begin, and writes the log from now on as it
@@ -88,6 +89,12 @@ func (u *update) running(ctx context.Context) (stop func()) {
 	}
 	u.mu.Unlock()
 	u.enter(Running, "")
+	if u.p.readsLog {
+		// What reads the log finds one, and this update in it.
+		if err := u.log.Flush(ctx); err != nil {
+			u.logWarning(err)
+		}
+	}
 	u.log.Nudge()
 	told := make(chan struct{})
 	unwatch := context.AfterFunc(ctx, func() {
@@ -113,6 +120,23 @@ func (u *update) logFlowDefinitions(d *dataset) {
 		}
 		u.log.Emit(events.Event{Type: events.FlowDefinition, Message: "flow " + f.name + " of " + d.id, Origin: events.Origin{DatasetName: d.id, FlowName: f.name},
 			Details: events.FlowDefinitionDetails{OutputDataset: d.id, InputDatasets: inputs, FlowType: flowType(f.kind)}})
+	}
+}
+
+// logDeprecations tells what is accepted and better written another way.
+func (u *update) logDeprecations() {
+	for _, d := range u.p.graph.order {
+		for _, f := range d.flows {
+			st := f.body.statement
+			if st == nil {
+				continue
+			}
+			for _, old := range st.Deprecated {
+				u.log.Emit(events.Event{Type: events.Deprecation, Level: events.Warn, Message: old.What + " is deprecated. " + old.Instead,
+					Origin:  events.Origin{DatasetName: d.id},
+					Details: events.DeprecationDetails{Feature: old.What, Instead: old.Instead, File: st.File, Line: int64(old.Line)}})
+			}
+		}
 	}
 }
 

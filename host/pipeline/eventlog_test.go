@@ -3,6 +3,7 @@ package pipeline
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -189,5 +190,57 @@ func TestTheEventLogIsPublishedWhereTheSpecSays(t *testing.T) {
 	p.write("sql/taken.sql", "CREATE OR REFRESH STREAMING TABLE ops.story AS SELECT * FROM STREAM(orders);")
 	if _, err := p.tryOpen(); !fault.Is(err, "PIPELINE_DUPLICATE_IDENTIFIERS") {
 		t.Error(err)
+	}
+}
+
+// The queries of docs/events.md give the rows that follow them.
+//
+// covers A158 A164
+func TestThePageOfTheEventLogIsTrue(t *testing.T) {
+	page := readPage(t, "events.md")
+	p := newProject(t)
+	p.write("weir.yaml", "name: shop\ncatalog: dev\nschema: bronze\nstorage: lake\nlibraries:\n  - glob: {include: sql/**}\n")
+	p.write("sql/orders.sql", `CREATE OR REFRESH STREAMING TABLE orders AS SELECT * FROM STREAM read_files('landing', format => 'json');
+		CREATE OR REFRESH STREAMING TABLE silver.orders (CONSTRAINT positive EXPECT (qty > 0) ON VIOLATION DROP ROW) AS SELECT order_id, qty FROM STREAM(orders);`)
+	p.write("landing/a.json", ordersLine(1, 2, "")+ordersLine(2, -2, "")+ordersLine(3, 5, ""))
+	p.completed(RunOptions{})
+	examples := regexp.MustCompile("(?ms)^```sql query\n(.*?)^```\n+```json rows\n(.*?)^```").FindAllStringSubmatch(page, -1)
+	if len(examples) < 4 {
+		t.Fatalf("only %d examples", len(examples))
+	}
+	for _, e := range examples {
+		p.wantRows(e[1], strings.Split(strings.TrimSpace(e[2]), "\n")...)
+	}
+	// Every type that is written is on the page, and no other one.
+	listed := regexp.MustCompile("(?m)^\\| `([a-z_]+)` \\|").FindAllStringSubmatch(page, -1)
+	var names []string
+	for _, m := range listed {
+		if m[1] != "event_type" {
+			names = append(names, m[1])
+		}
+	}
+	for _, typ := range events.Types {
+		if !slices.Contains(names, typ) {
+			t.Errorf("%s is not on the page", typ)
+		}
+	}
+	if len(names) != len(events.Types) {
+		t.Errorf("the page has %v", names)
+	}
+}
+
+// covers A218
+func TestThePrefixLiveIsToldToBeDeprecated(t *testing.T) {
+	p := newProject(t)
+	p.write("sql/a.sql", "CREATE OR REFRESH STREAMING TABLE orders AS SELECT * FROM STREAM read_files('landing', format => 'json');\n"+
+		"CREATE OR REFRESH STREAMING TABLE silver.orders AS\nSELECT * FROM STREAM(LIVE.orders);")
+	p.write("landing/a.json", ordersLine(1, 2, ""))
+	p.completed(RunOptions{})
+	got := p.events(events.Filter{Types: []string{events.Deprecation}})
+	if len(got) != 1 || got[0].Origin.DatasetName != "dev.silver.orders" || got[0].Level != events.Warn {
+		t.Fatalf("%+v", got)
+	}
+	if d, _ := events.DetailsOf[events.DeprecationDetails](&got[0]); d.Line != 3 || !strings.HasPrefix(d.Instead, "Leave it out") || !strings.HasSuffix(d.File, "a.sql") {
+		t.Errorf("%+v", d)
 	}
 }

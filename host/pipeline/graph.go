@@ -167,7 +167,7 @@ func (g *graph) resolve(ctx context.Context, around func(context.Context, catalo
 }
 
 func (g *graph) resolveInput(ctx context.Context, d *dataset, in *input, around func(context.Context, catalog.Name) (*neighbour, error)) error {
-	if in.files != nil {
+	if in.files != nil || in.log != nil {
 		return nil
 	}
 	place := func(e *fault.Error) error { return e.At(fault.Where{Dataset: d.id}).At(in.place).At(d.place) }

@@ -18,8 +18,9 @@ type Graph struct {
 type Node struct {
 	// ID is unique within the graph; for datasets it is the three-part name.
 	ID string `json:"id"`
-	// Kind is streaming_table, temporary_view, files (a landing folder),
-	// quarantine (a table of refused rows) or table (one that is not this pipeline's).
+	// Kind is streaming_table, materialized_view, temporary_view, view, sink,
+	// files (a landing folder), quarantine (a table of refused rows), event_log
+	// or table (one that is not this pipeline's).
 	Kind    string `json:"kind"`
 	Label   string `json:"label"`
 	Comment string `json:"comment,omitempty"`
@@ -28,6 +29,10 @@ type Node struct {
 	Line int    `json:"line,omitempty"`
 	// Function is plugin.function when a module computes it.
 	Function string `json:"function,omitempty"`
+	// Table is what the table holds; nil until it is made, and for views.
+	Table *TableState `json:"table,omitempty"`
+	// Flows are those that fill it, and what became of them last.
+	Flows []FlowState `json:"flows,omitempty"`
 }
 
 // Edge says that To reads From.
@@ -55,6 +60,8 @@ func (g *graph) view(pipeline string) *Graph {
 			switch {
 			case in.files != nil:
 				node(Node{ID: "files:" + in.files.path, Kind: "files", Label: in.files.path})
+			case in.log != nil:
+				node(Node{ID: eventLogID, Kind: "event_log", Label: eventLogID})
 			case in.quarantine != nil:
 				name := in.quarantine.name.Quarantine()
 				node(Node{ID: name.String(), Kind: "quarantine", Label: name.String()})
@@ -83,8 +90,13 @@ func (g *graph) view(pipeline string) *Graph {
 	return out
 }
 
-// Graph gives the datasets and their edges without reading any data.
-func (p *Pipeline) Graph(context.Context) (*Graph, error) { return p.graph.view(p.spec.Name), nil }
+// Graph gives the datasets and their edges, what the tables hold and what
+// became of their flows last. It reads the logs of the tables and the
+// pipeline's own, and no data.
+func (p *Pipeline) Graph(ctx context.Context) (*Graph, error) {
+	g := p.graph.view(p.spec.Name)
+	return g, p.addStates(ctx, g)
+}
 
 // Plan is what an update would do: the graph, the schema of every dataset and
 // its expectations. Making one writes nothing.

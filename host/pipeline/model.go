@@ -174,9 +174,10 @@ type input struct {
 	options map[string]string // of a stream of a table
 	columns []string          // the projection of a function
 	files   *files
+	log     *sql.EventLogRef // an event_log(…)
 	place   fault.Where
 
-	// Exactly one of these is set once names are resolved, unless files is.
+	// Exactly one of these is set once names are resolved, unless files or log is.
 	dataset    *dataset     // one of this pipeline's
 	quarantine *dataset     // the quarantine table of one of this pipeline's
 	external   catalog.Name // a table that is not this pipeline's
@@ -196,6 +197,8 @@ func (in *input) id() string {
 	switch {
 	case in.files != nil:
 		return in.files.path
+	case in.log != nil:
+		return eventLogID
 	case in.dataset != nil:
 		return in.dataset.id
 	case in.quarantine != nil:

@@ -17,8 +17,6 @@ func notYet(st *sql.Statement) error {
 	for _, src := range sources {
 		place := fault.Where{File: st.File, Line: int64(src.Line), Column: int64(src.Column)}
 		switch {
-		case src.EventLog != nil:
-			return refuse(place, "event_log(…)", "Read the log's table by its name")
 		case src.Changes != nil:
 			return refuse(place, "table_changes(…)", "Use weir delta changes")
 		}

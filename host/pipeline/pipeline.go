@@ -64,6 +64,8 @@ type Pipeline struct {
 	graph   *graph
 	sources map[*input]*ingest.Source
 	flaws   *flaws
+	// readsLog says that a query of the pipeline reads its event log.
+	readsLog bool
 
 	mu    sync.Mutex
 	store storage.Store
@@ -134,6 +136,7 @@ func (p *Pipeline) load(ctx context.Context) error {
 	}
 	p.graph.resolve(ctx, p.around, p.flaws)
 	p.checkEdition()
+	p.checkEventLogs(ctx)
 	p.openSources(ctx)
 	p.openSinks(ctx)
 	switch {
@@ -270,6 +273,8 @@ func (p *Pipeline) quarantineName(d *dataset) catalog.Name {
 // inputTable gives the table that an input reads.
 func (p *Pipeline) inputTable(in *input) *delta.Table {
 	switch {
+	case in.log != nil:
+		return p.eventTable()
 	case in.dataset != nil:
 		return p.tableOf(in.dataset)
 	case in.quarantine != nil:

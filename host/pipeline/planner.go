@@ -10,6 +10,7 @@ import (
 	"github.com/weir-data/weir/abi/coltype"
 	"github.com/weir-data/weir/host/catalog"
 	"github.com/weir-data/weir/host/delta"
+	"github.com/weir-data/weir/host/events"
 	"github.com/weir-data/weir/host/expect"
 	"github.com/weir-data/weir/host/fault"
 	"github.com/weir-data/weir/host/ingest"
@@ -247,8 +248,11 @@ func (p *Pipeline) tableSchema(ctx context.Context, in *input) (*arrow.Schema, e
 		return nil, err
 	}
 	if snapshot == nil {
-		if in.quarantine != nil {
+		switch {
+		case in.quarantine != nil:
 			return expect.QuarantineSchema(), nil
+		case in.log != nil:
+			return events.Schema, nil
 		}
 		return nil, fault.New("TABLE_OR_VIEW_NOT_FOUND", "the table %s has not been made yet", in.id())
 	}

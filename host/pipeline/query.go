@@ -7,6 +7,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 
 	"github.com/weir-data/weir/host/delta"
+	"github.com/weir-data/weir/host/events"
 	"github.com/weir-data/weir/host/expect"
 	"github.com/weir-data/weir/host/fault"
 	"github.com/weir-data/weir/host/sql"
@@ -15,12 +16,26 @@ import (
 // Query runs one read-only SELECT over the pipeline's datasets, named by one
 // to three parts. The caller releases the reader.
 func (p *Pipeline) Query(ctx context.Context, text string) (array.RecordReader, error) {
+	text, logs, err := sql.EventLogs(text)
+	if err != nil {
+		return nil, err
+	}
+	named := func(name string) (*input, error) {
+		if ref := logs[name]; ref != nil {
+			return &input{written: name, log: ref}, p.checkOwnLog(ctx, ref)
+		}
+		return p.named(name)
+	}
 	names, err := p.engine.relations(ctx, text)
 	if err != nil {
 		return nil, err
 	}
 	filters, err := p.engine.filters(ctx, text, func(name string) (*arrow.Schema, error) {
-		if s, err := p.snapshot(ctx, name); err == nil && s != nil {
+		in, err := named(name)
+		if err != nil {
+			return nil, nil
+		}
+		if s, err := snapshotOf(ctx, p.inputTable(in)); err == nil && s != nil {
 			return s.Schema(), nil
 		}
 		return nil, nil // the scan says what is wrong
@@ -31,7 +46,12 @@ func (p *Pipeline) Query(ctx context.Context, text string) (array.RecordReader, 
 	inputs := map[string]array.RecordReader{}
 	var opened openReaders
 	for _, name := range names {
-		r, err := p.scan(ctx, name, filters[name])
+		in, err := named(name)
+		if err != nil {
+			opened.release()
+			return nil, err
+		}
+		r, err := p.scan(ctx, in, filters[name])
 		if err != nil {
 			opened.release()
 			return nil, err
@@ -47,26 +67,13 @@ func (p *Pipeline) Query(ctx context.Context, text string) (array.RecordReader, 
 	return releasing(out, opened.release), nil
 }
 
-// snapshot gives a table by the name a query gives it, nil when it has not been made.
-func (p *Pipeline) snapshot(ctx context.Context, name string) (*delta.Snapshot, error) {
-	in, err := p.named(name)
-	if err != nil {
-		return nil, err
-	}
-	return snapshotOf(ctx, p.inputTable(in))
-}
-
-// scan reads a table by the name a query gives it, without the files that hold no row for where.
-func (p *Pipeline) scan(ctx context.Context, name string, where *delta.Predicate) (array.RecordReader, error) {
-	snapshot, err := p.snapshot(ctx, name)
+// scan reads what a query names, without the files that hold no row for where.
+func (p *Pipeline) scan(ctx context.Context, in *input, where *delta.Predicate) (array.RecordReader, error) {
+	snapshot, err := snapshotOf(ctx, p.inputTable(in))
 	if err != nil {
 		return nil, err
 	}
 	if snapshot == nil {
-		in, err := p.named(name)
-		if err != nil {
-			return nil, err
-		}
 		return p.unmade(in)
 	}
 	return snapshot.Scan(ctx, delta.ScanOptions{Where: where})
@@ -78,6 +85,8 @@ func (p *Pipeline) unmade(in *input) (array.RecordReader, error) {
 	switch {
 	case in.quarantine != nil:
 		return array.NewRecordReader(expect.QuarantineSchema(), nil)
+	case in.log != nil:
+		return array.NewRecordReader(events.Schema, nil)
 	case in.dataset != nil:
 		return nil, fault.New("TABLE_OR_VIEW_NOT_FOUND", "the table %s has not been made yet", in.id()).
 			WithHint("`weir run` makes it")

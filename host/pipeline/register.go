@@ -106,7 +106,7 @@ func sqlBody(st *sql.Statement) body {
 
 func inputOf(file string, src *sql.SourceRef) *input {
 	in := &input{
-		alias: src.Alias, stream: src.Stream, written: src.Table, bare: src.Written, options: src.Options,
+		alias: src.Alias, stream: src.Stream, written: src.Table, bare: src.Written, options: src.Options, log: src.EventLog,
 		place: fault.Where{File: file, Line: int64(src.Line), Column: int64(src.Column)},
 	}
 	if src.Files != nil {
