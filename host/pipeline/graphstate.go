@@ -50,7 +50,7 @@ func (p *Pipeline) addStates(ctx context.Context, g *Graph) error {
 		if n == nil || d.isView() {
 			continue
 		}
-		if d.kind != sink {
+		if d.isTable() {
 			if err := p.addTable(ctx, &input{dataset: d}, n); err != nil {
 				return err
 			}
