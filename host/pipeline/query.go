@@ -67,6 +67,15 @@ func (p *Pipeline) Query(ctx context.Context, text string) (array.RecordReader, 
 	return releasing(out, opened.release), nil
 }
 
+// snapshot gives a table by the name a query gives it, nil when it has not been made.
+func (p *Pipeline) snapshot(ctx context.Context, name string) (*delta.Snapshot, error) {
+	in, err := p.named(name)
+	if err != nil {
+		return nil, err
+	}
+	return snapshotOf(ctx, p.inputTable(in))
+}
+
 // scan reads what a query names, without the files that hold no row for where.
 func (p *Pipeline) scan(ctx context.Context, in *input, where *delta.Predicate) (array.RecordReader, error) {
 	snapshot, err := snapshotOf(ctx, p.inputTable(in))
