@@ -1,6 +1,7 @@
 package sql
 
 import (
+	"errors"
 	"os"
 	"regexp"
 	"strings"
@@ -58,7 +59,7 @@ func TestTheBlocksOfTheSeeds(t *testing.T) {
 				t.Fatalf("got %v, want %s", err, b.want)
 			}
 			var f *fault.Error
-			if f, _ = err.(*fault.Error); f == nil || f.Hint == "" && f.Code != "PARSE_SYNTAX_ERROR" {
+			if !errors.As(err, &f) || f.Hint == "" && f.Code != "PARSE_SYNTAX_ERROR" {
 				t.Errorf("%v does not say what to do instead", err)
 			}
 		})

@@ -28,8 +28,6 @@ type startOption struct {
 	time    *time.Time
 }
 
-func (o startOption) set() bool { return o.version != nil || o.latest || o.time != nil }
-
 // tableOptions lists what a stream of a table knows, for messages.
 const tableOptions = "maxFilesPerTrigger, maxBytesPerTrigger, skipChangeCommits, ignoreDeletes, readChangeFeed, startingVersion and startingTimestamp"
 
