@@ -326,8 +326,8 @@ func (s *state) mustEqual(t testing.TB, got *state, when string) {
 	}
 }
 
-// readState reads every Delta table below the project's lake but the event
-// log, and the file states of every flow.
+// readState reads every Delta table below the project's lake, private ones too,
+// but the event log, and the file states of every flow.
 func readState(t testing.TB, dir string) *state {
 	t.Helper()
 	s := &state{tables: map[string]map[string]int{}, files: map[string][]string{}}
@@ -336,7 +336,11 @@ func readState(t testing.TB, dir string) *state {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, log := range logs {
+	private, err := filepath.Glob(filepath.Join(lake, "_weir", "*", "private", "*", "*", "*", "_delta_log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, log := range append(logs, private...) {
 		table := filepath.Dir(log)
 		name, err := filepath.Rel(lake, table)
 		if err != nil {

@@ -48,8 +48,8 @@ func FileStates(ctx context.Context, checkpoint storage.Store) iter.Seq2[FileSta
 
 func fileStates(ctx context.Context, store storage.Store, yield func(FileState, error) bool) (err error) {
 	gen, ok, err := newestGeneration(ctx, store)
-	if err != nil || !ok {
-		return err
+	if err != nil || !ok || gen.Kind != appendGeneration {
+		return err // a refresh reads its files anew each time, and knows none
 	}
 	ck, err := loadCheckpoint(ctx, store, gen)
 	if err != nil {
