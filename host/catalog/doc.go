@@ -7,6 +7,8 @@
 //     are one table and one directory.
 //   - A table has exactly one owning pipeline. The claim is one object made by
 //     put-if-absent, so of two pipelines that claim at once one loses.
+//   - A persistent view is one object too, replaced as a whole by the pipeline
+//     that owns its name.
 //   - A pipeline has one identity, a UUID made by put-if-absent at its first
 //     run; it is part of every transaction id its flows write.
 //

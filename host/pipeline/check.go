@@ -163,10 +163,6 @@ func batchFiles(b *body) string {
 // update writes anything.
 func (g *graph) checkRunnable(chosen *selection) error {
 	for _, d := range g.order {
-		if d.kind == persistentView {
-			return fault.New("NOT_SUPPORTED", "persistent views cannot be published yet").At(fault.Where{Dataset: d.id}).At(d.place).
-				WithHint("Make it a temporary view")
-		}
 		if !chosen.run[d] {
 			continue
 		}

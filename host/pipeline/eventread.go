@@ -60,6 +60,9 @@ func (p *Pipeline) checkEventLogs(ctx context.Context) {
 			p.readsLog = true
 			if err := p.checkOwnLog(ctx, in.log); err != nil {
 				p.flaws.add(fault.Place(err, "EVENT_LOG_UNAVAILABLE", in.place))
+			} else if d.kind == persistentView && p.spec.EventLog == nil {
+				p.flaws.add(fault.New("EVENT_LOG_UNAVAILABLE", "the view is for others to read, and the event log is not published").At(fault.Where{Dataset: d.id}).At(in.place).
+					WithHint("Give the log a name: event_log: {schema: ops, name: events} in the spec"))
 			}
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sort"
 	"strings"
+	"sync"
 
 	"github.com/weir-data/weir/host/catalog"
 	"github.com/weir-data/weir/host/fault"
@@ -17,6 +18,10 @@ type graph struct {
 	tables   map[catalog.Name]*dataset // persistent views, too
 	views    map[string]*dataset       // temporary views and sinks, by lower-case name
 	flows    map[string]*flow          // those with a name of their own
+	// foreign are persistent views of other pipelines that something reads;
+	// foreignMu guards it once the graph is resolved.
+	foreign   map[catalog.Name]*dataset
+	foreignMu sync.Mutex
 	// order has upstream before downstream and is always the same; level counts
 	// the longest way from a source.
 	order []*dataset
@@ -24,7 +29,7 @@ type graph struct {
 }
 
 func newGraph(defaults catalog.Name) *graph {
-	return &graph{defaults: defaults, tables: map[catalog.Name]*dataset{}, views: map[string]*dataset{}, flows: map[string]*flow{}, level: map[*dataset]int{}}
+	return &graph{defaults: defaults, tables: map[catalog.Name]*dataset{}, views: map[string]*dataset{}, flows: map[string]*flow{}, foreign: map[catalog.Name]*dataset{}, level: map[*dataset]int{}}
 }
 
 // add registers a dataset under the name it was written with.
@@ -114,7 +119,8 @@ func (g *graph) lookup(written string) (table, quarantineOf *dataset, name catal
 
 // neighbour is what the storage holds under a name that is not this pipeline's.
 type neighbour struct {
-	kind string // as a dataset's; "" when nothing says
+	kind string        // as a dataset's; "" when nothing says
+	view *catalog.View // of a persistent view
 }
 
 // resolve finds what every input names, checks streams against batches, and
@@ -198,6 +204,10 @@ func (g *graph) resolveInput(ctx context.Context, d *dataset, in *input, around 
 	if found == nil {
 		e := fault.New("TABLE_OR_VIEW_NOT_FOUND", "there is no dataset or table %q", in.written)
 		return place(suggest(e, in.written, g.names(), "Names without catalog and schema mean "+g.defaults.Catalog+"."+g.defaults.Schema))
+	}
+	if found.view != nil {
+		in.dataset, err = g.resolveForeign(ctx, name, *found.view, around)
+		return err
 	}
 	in.external, in.externalKind = name, found.kind
 	return nil
@@ -291,7 +301,9 @@ func (g *graph) sortByInputs(all []*dataset) error {
 			level = max(level, above)
 		}
 		g.level[d] = level
-		g.order = append(g.order, d)
+		if !d.foreign {
+			g.order = append(g.order, d)
+		}
 		return nil
 	}
 	for _, d := range all {

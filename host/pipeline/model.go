@@ -52,6 +52,9 @@ type dataset struct {
 	// flows fill the table. A view has exactly one, which is its query.
 	flows []*flow
 	place fault.Where
+
+	// foreign is set for a persistent view of another pipeline.
+	foreign bool
 }
 
 // query gives the query of a view.

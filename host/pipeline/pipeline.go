@@ -286,10 +286,17 @@ func (p *Pipeline) inputTable(in *input) *delta.Table {
 // around tells what the storage holds under a name that is not this pipeline's.
 func (p *Pipeline) around(ctx context.Context, name catalog.Name) (*neighbour, error) {
 	snapshot, err := snapshotOf(ctx, p.openTable(p.catalog().Table(name)))
-	if err != nil || snapshot == nil {
+	if err != nil {
 		return nil, err
 	}
-	return &neighbour{kind: kindOf(snapshot)}, nil
+	if snapshot != nil {
+		return &neighbour{kind: kindOf(snapshot)}, nil
+	}
+	v, found, err := p.catalog().View(ctx, name)
+	if err != nil || !found {
+		return nil, err
+	}
+	return &neighbour{kind: persistentView, view: &v}, nil
 }
 
 // snapshotOf gives the newest snapshot, nil when there is no table.

@@ -76,13 +76,21 @@ func (p *Pipeline) snapshot(ctx context.Context, name string) (*delta.Snapshot, 
 	return snapshotOf(ctx, p.inputTable(in))
 }
 
-// scan reads what a query names, without the files that hold no row for where.
-func (p *Pipeline) scan(ctx context.Context, in *input, where *delta.Predicate) (array.RecordReader, error) {
+// scan reads a table, without the files that hold no row for where, or computes
+// a persistent view; reading are the views that are being computed from it.
+func (p *Pipeline) scan(ctx context.Context, in *input, where *delta.Predicate, reading ...*dataset) (array.RecordReader, error) {
 	snapshot, err := snapshotOf(ctx, p.inputTable(in))
 	if err != nil {
 		return nil, err
 	}
 	if snapshot == nil {
+		view, err := p.viewNamed(ctx, in)
+		if err != nil {
+			return nil, err
+		}
+		if view != nil {
+			return p.readView(ctx, view, reading)
+		}
 		return p.unmade(in)
 	}
 	return snapshot.Scan(ctx, delta.ScanOptions{Where: where})

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/weir-data/weir/host/fault"
@@ -42,7 +43,8 @@ CREATE OR REFRESH MATERIALIZED VIEW counted AS SELECT count(*) AS n FROM raw;
 			`CREATE OR REFRESH MATERIALIZED VIEW raw AS SELECT id FROM read_files('landing', format => 'json', schemaHints => 'id BIGINT');`, "CANNOT_CHANGE_DATASET_TYPE"},
 		"a materialized view becomes a streaming table": {
 			`CREATE OR REFRESH STREAMING TABLE counted AS SELECT id AS n FROM STREAM read_files('landing', format => 'json', schemaHints => 'id BIGINT');`, "CANNOT_CHANGE_DATASET_TYPE"},
-		"a table becomes a view":      {good + `CREATE VIEW gone AS SELECT 1 AS x;`, "NOT_SUPPORTED"},
+		"a table becomes a view":      {strings.Replace(good, "MATERIALIZED VIEW counted", "VIEW counted", 1), "CANNOT_CHANGE_DATASET_TYPE"},
+		"another pipeline's view":     {good + `CREATE VIEW theirs AS SELECT 1 AS x;`, "TABLE_OWNED_BY_ANOTHER_PIPELINE"},
 		"a stream of an mv":           {good + `CREATE STREAMING TABLE t AS SELECT n FROM STREAM(counted);`, "STREAMING_FROM_MATERIALIZED_VIEW"},
 		"an mv of a stream":           {good + `CREATE MATERIALIZED VIEW t AS SELECT id FROM STREAM(raw);`, "INVALID_FLOW_QUERY_TYPE"},
 		"a flow into nothing":         {good + `CREATE FLOW f AS INSERT INTO t BY NAME SELECT id FROM STREAM(raw);`, "TABLE_OR_VIEW_NOT_FOUND"},

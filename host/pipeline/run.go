@@ -46,8 +46,8 @@ func (p *Pipeline) Run(ctx context.Context, opt RunOptions) (*Result, error) {
 
 // check refuses what can be known to be wrong before anything is written.
 func (u *update) check(ctx context.Context) error {
-	tables := u.chosen.tables(u.p.graph)
-	if err := u.p.checkTargets(ctx, tables); err != nil {
+	targets := append(u.chosen.tables(u.p.graph), u.p.graph.publishedViews()...)
+	if err := u.p.checkTargets(ctx, targets); err != nil {
 		return err
 	}
 	if err := u.p.graph.checkRunnable(u.chosen); err != nil {
@@ -131,6 +131,9 @@ func (u *update) begin(ctx context.Context) (err error) {
 				return fault.Place(err, "CATALOG_UNAVAILABLE", d.place)
 			}
 		}
+	}
+	if err := u.p.publishViews(ctx, identity.PipelineID); err != nil {
+		return err
 	}
 	if log := u.p.spec.EventLog; log != nil {
 		if err := u.p.catalog().Claim(ctx, *log, identity.PipelineID); err != nil {
