@@ -30,7 +30,9 @@ type Sink struct {
 
 // RuleCounts is what one rule saw.
 type RuleCounts struct {
-	Name           string
+	Name string
+	// Dataset is the view that has the rule; "" is the flow's own target.
+	Dataset        string
 	Passed, Failed int64
 }
 

@@ -47,8 +47,22 @@ func (p *Pipeline) chainOf(f *flow, schemas schemaOf, log functionLog) *chain {
 		c.source, c.labels = b.streamInput(), []string{"AUTO CDC"}
 		return c
 	}
+	var view *dataset // whose query b is
 	for {
-		if s := p.step(b, c, schemas); s != nil {
+		var rules []expect.Rule
+		if view != nil {
+			rules = view.rules
+		}
+		if len(rules) > 0 {
+			c.steps = append(c.steps, &expectStep{view: view})
+			c.labels = append(c.labels, "expectations of "+view.id)
+		}
+		s := p.step(b, c, schemas)
+		if marks := p.marking(s, rules); marks != nil {
+			c.steps = append(c.steps, marks)
+			c.labels = append(c.labels, "conditions")
+		}
+		if s != nil {
 			c.steps = append(c.steps, s)
 			c.labels = append(c.labels, b.label())
 		}
@@ -56,7 +70,8 @@ func (p *Pipeline) chainOf(f *flow, schemas schemaOf, log functionLog) *chain {
 		if c.source == nil || c.source.dataset == nil || !c.source.dataset.isView() {
 			break
 		}
-		b = c.source.dataset.query()
+		view = c.source.dataset
+		b = view.query()
 	}
 	slices.Reverse(c.steps)
 	slices.Reverse(c.labels)
@@ -88,19 +103,32 @@ func (c *chain) addRules(p *Pipeline, rules []expect.Rule) {
 	if len(rules) == 0 {
 		return
 	}
-	var last *sqlStep
+	var last stream.Step
 	if len(c.steps) > 0 {
-		last, _ = c.steps[len(c.steps)-1].(*sqlStep)
+		last = c.steps[len(c.steps)-1]
 	}
-	if last == nil {
-		last = &sqlStep{engine: p.engine, query: sql.Query{Text: "SELECT * FROM source"}, from: "source"}
-		if c.source != nil {
-			last.query.Stream = "source"
-		}
-		c.steps = append(c.steps, last)
-		c.labels = append(c.labels, "expectations")
+	marks := p.marking(last, rules)
+	if marks == nil {
+		return
 	}
-	q := &last.query
+	if c.source == nil {
+		marks.query.Stream = ""
+	}
+	c.steps = append(c.steps, marks)
+	c.labels = append(c.labels, "expectations")
+}
+
+// marking lets a SELECT mark the rows that violate a rule. After another step
+// it gives one more SELECT that does so, after one itself nil.
+func (p *Pipeline) marking(last stream.Step, rules []expect.Rule) *sqlStep {
+	if len(rules) == 0 {
+		return nil
+	}
+	s, own := last.(*sqlStep)
+	if !own {
+		s = &sqlStep{engine: p.engine, query: sql.Query{Text: "SELECT * FROM source", Stream: "source"}, from: "source"}
+	}
+	q := &s.query
 	q.Expectations, q.ExpectationNames, q.NullPass, q.GuestRules = nil, nil, nil, false
 	for _, r := range rules {
 		q.Expectations = append(q.Expectations, r.Condition)
@@ -108,6 +136,10 @@ func (c *chain) addRules(p *Pipeline, rules []expect.Rule) {
 		q.NullPass = append(q.NullPass, r.NullPass)
 		q.GuestRules = q.GuestRules || r.Guest
 	}
+	if own {
+		return nil
+	}
+	return s
 }
 
 // label names a body for people.

@@ -11,8 +11,8 @@ func (g *graph) checkDataset(d *dataset) error {
 	refuse := func(code, format string, args ...any) *fault.Error {
 		return fault.New(code, format, args...).At(fault.Where{Dataset: d.id}).At(d.place)
 	}
-	if d.isView() && len(d.rules) > 0 {
-		return refuse("NOT_SUPPORTED", "expectations on a view").WithHint("Put them on the table that reads it")
+	if d.isView() && len(d.rules) > 0 && (d.kind == persistentView || d.query().streamInput() == nil) {
+		return refuse("NOT_SUPPORTED", "expectations on a view that streams nothing").WithHint("Put them on the materialized view that reads it")
 	}
 	if d.isTable() && d.quarantines() {
 		if other := g.tables[d.name.Quarantine()]; other != nil {

@@ -3,6 +3,7 @@ package pipeline
 import (
 	"errors"
 	"iter"
+	"slices"
 
 	"github.com/weir-data/weir/abi"
 	"github.com/weir-data/weir/host/catalog"
@@ -89,6 +90,11 @@ func (d *dataset) quarantines() bool {
 	for _, f := range d.flows {
 		if f.rowErrorPolicy() == stream.QuarantineRowErrors {
 			return true
+		}
+		for _, v := range f.ruledViews() {
+			if slices.ContainsFunc(v.rules, func(r expect.Rule) bool { return r.Action == expect.Quarantine }) {
+				return true
+			}
 		}
 	}
 	return false

@@ -191,7 +191,7 @@ func (u *update) runFlow(ctx context.Context, fl *flow, f *FlowResult) {
 	u.change(f, Running, "", nil)
 	got, err := u.execute(ctx, fl, f)
 	u.mu.Lock()
-	f.finish(fl.target, got)
+	f.finish(fl, got)
 	f.columns = got.Columns
 	u.mu.Unlock()
 	u.warnOfInput(f)
@@ -309,7 +309,7 @@ func (u *update) flow(fl *flow, c *chain) *stream.Flow {
 }
 
 // finish takes over the figures of a flow that ended.
-func (f *FlowResult) finish(d *dataset, got stream.Result) {
+func (f *FlowResult) finish(fl *flow, got stream.Result) {
 	m := got.Metrics
 	f.Metrics = Metrics{
 		Batches: got.Batches, Files: m.InputFiles, RowsRead: m.InputRows, RowsWritten: m.OutputRows,
@@ -318,12 +318,16 @@ func (f *FlowResult) finish(d *dataset, got stream.Result) {
 		Fuel: m.Fuel, GuestMicros: m.GuestTime.Microseconds(), User: m.User,
 	}
 	f.Expectations = nil
-	for i, r := range d.rules {
-		c := ExpectationCount{Name: r.Name, Dataset: d.id, Action: actionName(r.Action)}
-		if i < len(got.Expectations) {
-			c.Passed, c.Failed = got.Expectations[i].Passed, got.Expectations[i].Failed
+	for _, v := range append(fl.ruledViews(), fl.target) {
+		for _, r := range v.rules {
+			c := ExpectationCount{Name: r.Name, Dataset: v.id, Action: actionName(r.Action)}
+			for _, g := range got.Expectations {
+				if g.Name == r.Name && (g.Dataset == v.id || g.Dataset == "" && v == fl.target) {
+					c.Passed, c.Failed = g.Passed, g.Failed
+				}
+			}
+			f.Expectations = append(f.Expectations, c)
 		}
-		f.Expectations = append(f.Expectations, c)
 	}
 	f.NewColumns = got.NewColumns
 }

@@ -24,9 +24,11 @@ type outcome struct {
 }
 
 type ruleCounts struct {
-	Name   string `json:"name"`
-	Passed int64  `json:"passed_records"`
-	Failed int64  `json:"failed_records"`
+	Name string `json:"name"`
+	// Dataset is the view that has the rule, absent for the target.
+	Dataset string `json:"dataset,omitempty"`
+	Passed  int64  `json:"passed_records"`
+	Failed  int64  `json:"failed_records"`
 }
 
 // commitEntry is entry N of the commit log: batch N is in the target.
@@ -95,7 +97,7 @@ func (t *Metrics) add(m Metrics) {
 // same order, unless the rules changed between two updates.
 func addRules(sum []expect.RuleCounts, more []expect.RuleCounts) []expect.RuleCounts {
 	for _, m := range more {
-		i := slices.IndexFunc(sum, func(c expect.RuleCounts) bool { return c.Name == m.Name })
+		i := slices.IndexFunc(sum, func(c expect.RuleCounts) bool { return c.Name == m.Name && c.Dataset == m.Dataset })
 		if i < 0 {
 			sum = append(sum, m)
 			continue
@@ -109,7 +111,7 @@ func addRules(sum []expect.RuleCounts, more []expect.RuleCounts) []expect.RuleCo
 func ruleRecords(counts []expect.RuleCounts) []ruleCounts {
 	var out []ruleCounts
 	for _, c := range counts {
-		out = append(out, ruleCounts{c.Name, c.Passed, c.Failed})
+		out = append(out, ruleCounts{c.Name, c.Dataset, c.Passed, c.Failed})
 	}
 	return out
 }
@@ -117,7 +119,7 @@ func ruleRecords(counts []expect.RuleCounts) []ruleCounts {
 func (o outcome) rules() []expect.RuleCounts {
 	var out []expect.RuleCounts
 	for _, c := range o.Expectations {
-		out = append(out, expect.RuleCounts{Name: c.Name, Passed: c.Passed, Failed: c.Failed})
+		out = append(out, expect.RuleCounts{Name: c.Name, Dataset: c.Dataset, Passed: c.Passed, Failed: c.Failed})
 	}
 	return out
 }

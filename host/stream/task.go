@@ -6,6 +6,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow/array"
 
+	"github.com/weir-data/weir/host/expect"
 	"github.com/weir-data/weir/host/fault"
 )
 
@@ -70,6 +71,42 @@ func (t *Task) BatchRowError(row int64, json func() ([]byte, error), code, messa
 		return fault.New("INTERNAL_ERROR", "the task does not run")
 	}
 	return t.hooks.batchRowError(row, json, code, message)
+}
+
+// Expect gives the rows of a view that its rules let through, marked by the
+// step that in comes from. Counts are those of the dataset with the batch; rows
+// set aside go to the quarantine of the flow. in outlives the reader.
+func (t *Task) Expect(ctx context.Context, dataset string, rules []expect.Rule, in array.RecordReader) (array.RecordReader, error) {
+	h := t.hooks
+	if h == nil {
+		return nil, fault.New("INTERNAL_ERROR", "the task does not run")
+	}
+	r, err := expect.Filter(ctx, rules, in, expect.Sink{
+		Quarantine: h.quarantineRules,
+		Locate:     func(row int64) string { return placeOf(h.source, row) },
+		Alloc:      h.means.mem,
+	}, func(c expect.Counts) { h.expected(dataset, c) })
+	if err != nil {
+		return nil, fault.Place(err, "INVALID_EXPECTATION", fault.Where{Dataset: dataset})
+	}
+	return &placedReader{r, fault.Where{Dataset: dataset}, h}, nil
+}
+
+// placedReader says which view the violation of a rule is of, and ends the task with it.
+type placedReader struct {
+	array.RecordReader
+	where fault.Where
+	hooks *taskHooks
+}
+
+func (r *placedReader) Err() error {
+	err := r.RecordReader.Err()
+	if fault.CodeOf(err) != "EXPECTATION_VIOLATED" {
+		return err
+	}
+	err = fault.Place(err, "EXPECTATION_VIOLATED", r.where)
+	r.hooks.endWith(err)
+	return err
 }
 
 // Metric adds to a figure of the user's; it is summed over the tasks of the

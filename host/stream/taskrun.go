@@ -47,6 +47,9 @@ type taskHooks struct {
 	fuel    int64
 	guest   time.Duration
 	states  map[string][]byte
+	// what expectations of views did
+	rules                []expect.RuleCounts
+	dropped, quarantined int64
 }
 
 // refusal is one row that goes to quarantine.
@@ -154,6 +157,27 @@ func (h *taskHooks) spent(fuel int64, guest time.Duration) {
 	h.guest += guest
 }
 
+// endWith notes what ends the task, whatever later steps make of it.
+func (h *taskHooks) endWith(err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.stop == nil {
+		h.stop = err
+	}
+}
+
+// expected takes what the rules of a view counted.
+func (h *taskHooks) expected(dataset string, c expect.Counts) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, r := range c.Rules {
+		r.Dataset = dataset
+		h.rules = addRules(h.rules, []expect.RuleCounts{r})
+	}
+	h.dropped += c.Dropped
+	h.quarantined += c.Quarantined
+}
+
 func (h *taskHooks) setState(name string, state []byte) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -216,6 +240,9 @@ func (r *taskRunner) run(ctx context.Context, t *Task) (res taskResult, err erro
 	}
 	r.tally(source, t.hooks, &res)
 	res.states = t.hooks.states
+	res.rules = append(res.rules, t.hooks.rules...)
+	res.metrics.DroppedRows += t.hooks.dropped
+	res.metrics.QuarantinedRows += t.hooks.quarantined
 	if len(t.hooks.refused) == 0 || r.quarantined {
 		return res, nil
 	}
@@ -312,7 +339,7 @@ func (r *taskRunner) through(ctx context.Context, t *Task, source sourceReader, 
 			return err
 		}
 		defer out.Release()
-		if stateName(step) != "" {
+		if _, counts := out.(*placedReader); counts || stateName(step) != "" {
 			stateful = append(stateful, out)
 		}
 		in = out
@@ -320,8 +347,8 @@ func (r *taskRunner) through(ctx context.Context, t *Task, source sourceReader, 
 	if err := end(in); err != nil {
 		return err
 	}
-	// A step with state sees every row of the batch and gets to its end,
-	// whether a later step wants what it gives.
+	// A step with state, and the rules of a view, see every row of the batch and
+	// get to its end, whether a later step wants what they give.
 	for _, out := range slices.Backward(stateful) {
 		for out.Next() {
 		}

@@ -1,0 +1,108 @@
+package pipeline
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/weir-data/weir/host/events"
+)
+
+// ruledProject reads amounts through a view with rules into a table with rules.
+func ruledProject(t *testing.T) *project {
+	t.Helper()
+	p := newProject(t)
+	p.write("sql/amounts.sql", "CREATE OR REFRESH STREAMING TABLE amounts AS SELECT * FROM STREAM read_files('landing', format => 'json', schemaHints => 'id BIGINT, amount BIGINT');")
+	p.write("sql/view.sql", `CREATE LIVE VIEW checked (
+  CONSTRAINT has_id   EXPECT (id IS NOT NULL) ON VIOLATION QUARANTINE,
+  CONSTRAINT positive EXPECT (amount > 0) ON VIOLATION DROP ROW,
+  CONSTRAINT small    EXPECT (amount < 100)
+) AS SELECT id, amount FROM STREAM(amounts);`)
+	p.write("sql/kept.sql", "CREATE OR REFRESH STREAMING TABLE silver.kept (CONSTRAINT even EXPECT (id % 2 = 0) ON VIOLATION DROP ROW) AS SELECT id, amount FROM STREAM(checked) WHERE id <> 8;")
+	p.write("sql/passed.sql", "CREATE OR REFRESH STREAMING TABLE silver.passed AS SELECT * FROM STREAM(checked);")
+	p.write("landing/a.json", `{"id":1,"amount":5}`+"\n"+`{"id":2,"amount":-5}`+"\n"+`{"id":4,"amount":500}`+"\n"+`{"amount":7}`+"\n"+`{"id":6,"amount":6}`+"\n"+`{"id":8,"amount":null}`+"\n")
+	return p
+}
+
+func countsOf(f FlowResult) string {
+	var out []string
+	for _, e := range f.Expectations {
+		out = append(out, fmt.Sprintf("%s.%s %d/%d", e.Dataset, e.Name, e.Passed, e.Failed))
+	}
+	return strings.Join(out, " ")
+}
+
+// covers A101 A103 A106 A107: expectations of a temporary view apply where it is
+// read and count under its name; those of the table see what is left.
+func TestExpectationsOfAViewApplyWhereItIsRead(t *testing.T) {
+	p := ruledProject(t)
+	r := p.completed(RunOptions{})
+	kept, passed := r.flow(t, "silver.kept"), r.flow(t, "silver.passed")
+	if got, want := countsOf(kept), "checked.has_id 5/1 checked.positive 4/2 checked.small 4/2 dev.silver.kept.even 2/1"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	if got, want := countsOf(passed), "checked.has_id 5/1 checked.positive 4/2 checked.small 4/2"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	if kept.Dropped != 3 || kept.Quarantined != 1 || kept.RowsWritten != 2 || passed.Dropped != 2 || passed.Quarantined != 1 || passed.RowsWritten != 3 {
+		t.Errorf("%+v\n%+v", kept.Metrics, passed.Metrics)
+	}
+	p.wantRows("SELECT id FROM silver.kept ORDER BY id", `{"id":4}`, `{"id":6}`)
+	p.wantRows("SELECT id FROM silver.passed ORDER BY id", `{"id":1}`, `{"id":4}`, `{"id":6}`)
+	p.wantRows("SELECT _rule, _row->>'$.amount' AS amount FROM silver.kept_quarantine", `{"_rule":["has_id"],"amount":"7"}`)
+	// The counts of a batch are in the logs; nothing counts twice.
+	if again := p.completed(RunOptions{}); countsOf(again.flow(t, "silver.kept")) != "checked.has_id 0/0 checked.positive 0/0 checked.small 0/0 dev.silver.kept.even 0/0" {
+		t.Error(countsOf(again.flow(t, "silver.kept")))
+	}
+}
+
+// covers A101 A102 A105: a violated FAIL UPDATE of a view names view, rule, counts
+// and rows; nothing of the batch is committed, and the event has no counts.
+func TestAViewsFailUpdateIsAtomic(t *testing.T) {
+	p := ruledProject(t)
+	p.write("sql/view.sql", `CREATE LIVE VIEW checked (CONSTRAINT positive EXPECT (amount > 0) ON VIOLATION FAIL UPDATE) AS SELECT id, amount FROM STREAM(amounts);`)
+	r := p.run(RunOptions{})
+	f := r.flow(t, "silver.kept")
+	if f.State != Failed || f.Error.Code != "EXPECTATION_VIOLATED" || f.Error.Dataset != "checked" ||
+		!strings.Contains(f.Error.Message, "positive (amount > 0) by 2 of 6 rows") || !strings.Contains(f.Error.Message, "amounts@v") {
+		t.Fatalf("%s %+v", f.State, f.Error)
+	}
+	if f.RowsWritten != 0 || f.Batches != 0 {
+		t.Errorf("%+v", f.Metrics)
+	}
+	failures := 0
+	for _, e := range p.events(events.Filter{}) {
+		text, err := json.Marshal(e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.Type != events.FlowProgress || !strings.HasPrefix(e.Origin.DatasetName, "dev.silver.") {
+			continue
+		}
+		if strings.Contains(string(text), "data_quality") {
+			t.Errorf("metrics of a failed flow: %s", text)
+		}
+		if e.Error != nil {
+			failures++
+		}
+	}
+	if failures == 0 {
+		t.Error("no event tells of the failure")
+	}
+}
+
+// covers A104: the rows that one flow drops are those that another keeps by the
+// inverse condition, NULL included.
+func TestTheInverseConditionKeepsWhatIsDropped(t *testing.T) {
+	p := ruledProject(t)
+	p.write("sql/view.sql", `CREATE TEMPORARY VIEW checked AS SELECT id, amount FROM STREAM(amounts);`)
+	p.write("sql/kept.sql", `CREATE OR REFRESH STREAMING TABLE silver.kept (CONSTRAINT positive EXPECT (amount > 0) ON VIOLATION DROP ROW) AS SELECT * FROM STREAM(checked);
+CREATE OR REFRESH STREAMING TABLE silver.bad (CONSTRAINT not_positive EXPECT (NOT coalesce(amount > 0, false)) ON VIOLATION DROP ROW) AS SELECT * FROM STREAM(checked);`)
+	r := p.completed(RunOptions{})
+	kept, bad := r.flow(t, "silver.kept"), r.flow(t, "silver.bad")
+	if kept.RowsWritten != 4 || kept.Dropped != 2 || bad.RowsWritten != 2 || bad.Dropped != 4 {
+		t.Errorf("%+v\n%+v", kept.Metrics, bad.Metrics)
+	}
+	p.wantRows("SELECT id FROM silver.bad ORDER BY id", `{"id":2}`, `{"id":8}`)
+}
