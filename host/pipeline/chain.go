@@ -196,6 +196,9 @@ func (p *Pipeline) batchInput(in *input, c *chain, schemas schemaOf) batchInput 
 		return c.fileInput(in, p.sources[in], schemas)
 	}
 	c.sides[in.id()] = in
+	if in.changes != nil {
+		return &changesInput{in: in, schemas: schemas}
+	}
 	return &tableInput{in: in, schemas: schemas}
 }
 

@@ -6,6 +6,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/weir-data/weir/host/delta"
+	"github.com/weir-data/weir/host/events"
 	"github.com/weir-data/weir/host/expect"
 	"github.com/weir-data/weir/host/sql"
 	"github.com/weir-data/weir/host/stream"
@@ -46,6 +47,9 @@ func (u *update) complete(ctx context.Context, fl *flow, f *FlowResult) (stream.
 		Absent: map[string]*arrow.Schema{},
 	}
 	for id, in := range c.sides {
+		if in.log != nil {
+			q.Absent[id] = events.Schema
+		}
 		if in.quarantine != nil {
 			q.Absent[id] = expect.QuarantineSchema() // made at the first refused row
 		}

@@ -247,3 +247,44 @@ func TestViewsThatAreRefused(t *testing.T) {
 		}
 	}
 }
+
+// covers A73 A157: a view over the change data feed of a table, and one over
+// the pipeline's own event log.
+func TestViewsOfChangesAndEvents(t *testing.T) {
+	p := newProject(t, landingConf)
+	p.write("landing/a.json", ordersLine(1, 2, ""))
+	p.write("sql/a.sql", `CREATE OR REFRESH STREAMING TABLE orders TBLPROPERTIES ('delta.enableChangeDataFeed' = 'true')
+AS SELECT order_id, qty FROM STREAM read_files('${landing}', format => 'json');
+CREATE OR REFRESH MATERIALIZED VIEW changes AS
+SELECT order_id, _change_type AS change, _commit_version AS version FROM table_changes('orders', 0);
+CREATE OR REFRESH MATERIALIZED VIEW early AS SELECT count(*) AS n FROM table_changes('orders', 0, 1);
+CREATE OR REFRESH MATERIALIZED VIEW updates AS
+SELECT count(DISTINCT origin.update_id) AS n FROM event_log('test') WHERE event_type = 'create_update';
+CREATE OR REFRESH MATERIALIZED VIEW of_table AS
+SELECT count(*) > 0 AS filled FROM event_log(TABLE(orders));
+`)
+	p.completed(RunOptions{})
+	p.write("landing/b.json", ordersLine(2, 2, ""))
+	p.completed(RunOptions{})
+	p.write("landing/c.json", ordersLine(3, 2, ""))
+	r := p.completed(RunOptions{})
+	p.wantRows("SELECT order_id, change FROM changes ORDER BY version",
+		`{"order_id":"o1","change":"insert"}`, `{"order_id":"o2","change":"insert"}`, `{"order_id":"o3","change":"insert"}`)
+	p.wantRows("SELECT n FROM early", `{"n":2}`)
+	p.wantRows("SELECT n >= 2 AS several FROM updates", `{"several":true}`)
+	p.wantRows("SELECT filled FROM of_table", `{"filled":true}`)
+	if d := r.flow(t, "changes").Refresh; d.Reason != "SOURCE_CHANGED" {
+		t.Errorf("%+v", d)
+	}
+	for query, code := range map[string]string{
+		"SELECT order_id FROM table_changes('orders', 3, 1)":        "DELTA_INVALID_CDC_RANGE",
+		"SELECT order_id FROM table_changes('orders', 'yesterday')": "DELTA_INVALID_CDC_RANGE",
+		"SELECT id FROM event_log('another')":                       "EVENT_LOG_UNAVAILABLE",
+		"SELECT order_id FROM table_changes('nothing', 0)":          "TABLE_OR_VIEW_NOT_FOUND",
+	} {
+		p.write("sql/refused.sql", "CREATE OR REFRESH MATERIALIZED VIEW refused AS "+query+";")
+		if err := p.plans(t); fault.CodeOf(err) != code {
+			t.Errorf("%s: %v", query, err)
+		}
+	}
+}

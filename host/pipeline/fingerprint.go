@@ -48,7 +48,7 @@ type inputPrint struct {
 	ID      string
 	Alias   string
 	Columns []string          `json:",omitempty"`
-	Options map[string]string `json:",omitempty"` // of files
+	Options map[string]string `json:",omitempty"` // of files, or the range of changes
 	View    *bodyPrint        `json:",omitempty"`
 }
 
@@ -66,6 +66,9 @@ func (p *Pipeline) bodyPrint(b *body) bodyPrint {
 		i := inputPrint{ID: in.id(), Alias: in.alias, Columns: in.columns}
 		if in.files != nil {
 			i.Options = in.files.options
+		}
+		if in.changes != nil {
+			i.Options = map[string]string{"from": in.changes.From, "to": in.changes.To}
 		}
 		if in.dataset != nil && in.dataset.isView() {
 			view := p.bodyPrint(in.dataset.query())

@@ -183,7 +183,8 @@ type input struct {
 	options map[string]string // of a stream of a table
 	columns []string          // the projection of a function
 	files   *files
-	log     *sql.EventLogRef // an event_log(…)
+	log     *sql.EventLogRef    // an event_log(…)
+	changes *stream.ChangeRange // a table_changes(…)
 	place   fault.Where
 
 	// Exactly one of these is set once names are resolved, unless files or log is.

@@ -231,7 +231,7 @@ func (pl *planner) inputSchema(ctx context.Context, in *input) (*arrow.Schema, e
 		}
 		return pl.files[in], nil
 	case in.dataset != nil && !pl.made:
-		return pl.schemas[in.dataset], nil
+		return in.feed(pl.schemas[in.dataset])
 	case in.quarantine != nil:
 		return expect.QuarantineSchema(), nil
 	}
@@ -256,7 +256,7 @@ func (p *Pipeline) tableSchema(ctx context.Context, in *input) (*arrow.Schema, e
 		}
 		return nil, fault.New("TABLE_OR_VIEW_NOT_FOUND", "the table %s has not been made yet", in.id())
 	}
-	return snapshot.Schema(), nil
+	return in.feed(snapshot.Schema())
 }
 
 // declared gives the target's columns: those of the query, in the order and

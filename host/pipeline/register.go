@@ -49,7 +49,7 @@ func parseFiles(s *Spec, files []sqlFile, wrong *flaws) []sql.Statement {
 			wrong.add(fault.Place(e, "PARSE_SYNTAX_ERROR", fault.Where{File: file.path}))
 		}
 		for i := range statements {
-			if !wrong.add(noSecrets(&statements[i])) && !wrong.add(notYet(&statements[i])) {
+			if !wrong.add(noSecrets(&statements[i])) {
 				all = append(all, statements[i])
 			}
 		}
@@ -111,6 +111,9 @@ func inputOf(file string, src *sql.SourceRef) *input {
 	}
 	if src.Files != nil {
 		in.files = &files{kind: ingest.ReadFiles, path: src.Files.Path, options: src.Files.Options}
+	}
+	if c := src.Changes; c != nil {
+		in.changes = &stream.ChangeRange{From: c.From, To: c.To, ByTime: c.ByTime}
 	}
 	return in
 }

@@ -21,10 +21,19 @@ func (p *Pipeline) openSources(ctx context.Context) {
 	wrong := map[*dataset]bool{}
 	for _, d := range p.graph.order {
 		for f, in := range d.inputs() {
+			at := fault.Where{Dataset: d.id, Flow: f.name, File: in.place.File, Line: in.place.Line}
+			if in.changes != nil {
+				_, err := in.changes.Options()
+				if err == nil && in.dataset != nil && in.dataset.isView() {
+					err = fault.New("DELTA_MISSING_CHANGE_DATA", "%s is a view, which has no change data feed", in.dataset.id)
+				}
+				if p.flaws.add(located(err, "DELTA_INVALID_CDC_RANGE", at)) {
+					wrong[d] = true
+				}
+			}
 			if in.files == nil {
 				continue
 			}
-			at := fault.Where{Dataset: d.id, Flow: f.name, File: in.place.File, Line: in.place.Line}
 			src, err := p.openSource(ctx, in, at)
 			if p.flaws.add(err) {
 				wrong[d] = true

@@ -63,27 +63,36 @@ type refusal struct {
 }
 
 func (h *taskHooks) openSide(ctx context.Context, name string) (array.RecordReader, error) {
-	table, ok := h.side[name]
-	pin, pinned := h.pins[name]
-	if !ok || !pinned {
-		return nil, fault.New("INTERNAL_ERROR", "the flow has no side input %q", name)
-	}
-	if h.query != nil && pin.Version < 0 {
+	if pin, ok := h.pins[name]; ok && h.query != nil && pin.Version < 0 {
 		return h.query.absent(name)
 	}
-	snap, err := table.SnapshotAt(ctx, pin.Version)
+	_, snap, err := h.sideSnapshot(ctx, name)
 	if err != nil {
-		return nil, fault.Place(err, "DELTA_SOURCE_UNAVAILABLE", fault.Where{Dataset: name})
-	}
-	if snap.Metadata().ID != pin.TableID {
-		return nil, fault.New("DIFFERENT_DELTA_TABLE_READ_BY_STREAMING_SOURCE", "the side input was made again since the batch was planned").
-			WithHint("Run a full refresh of this table").At(fault.Where{Dataset: name})
+		return nil, err
 	}
 	r, err := snap.Scan(ctx, delta.ScanOptions{})
 	if err != nil || h.query == nil {
 		return r, err
 	}
 	return counting(r, func(rows int64) { h.query.read(sourceCounts{rows: rows}, snap.NumFiles(), 0) }), nil
+}
+
+// sideSnapshot gives a side input as the batch pins it.
+func (h *taskHooks) sideSnapshot(ctx context.Context, name string) (*delta.Table, *delta.Snapshot, error) {
+	table, ok := h.side[name]
+	pin, pinned := h.pins[name]
+	if !ok || !pinned {
+		return nil, nil, fault.New("INTERNAL_ERROR", "the flow has no side input %q", name)
+	}
+	snap, err := table.SnapshotAt(ctx, pin.Version)
+	if err != nil {
+		return nil, nil, fault.Place(err, "DELTA_SOURCE_UNAVAILABLE", fault.Where{Dataset: name})
+	}
+	if snap.Metadata().ID != pin.TableID {
+		return nil, nil, fault.New("DIFFERENT_DELTA_TABLE_READ_BY_STREAMING_SOURCE", "the side input was made again since the batch was planned").
+			WithHint("Run a full refresh of this table").At(fault.Where{Dataset: name})
+	}
+	return table, snap, nil
 }
 
 func (h *taskHooks) batchRowError(row int64, json func() ([]byte, error), code, message string) error {
