@@ -11,15 +11,7 @@ func (p *parser) autoCDCInto(st *Statement) error {
 	if st.Flow == nil {
 		st.Flow = &FlowDef{}
 	}
-	st.Flow.Once = p.accept("ONCE")
-	if err := p.expect("INTO"); err != nil {
-		return err
-	}
-	if err := p.onceAgain(st.Flow); err != nil {
-		return err
-	}
-	var err error
-	if st.Flow.Target, err = p.tableName(); err != nil {
+	if err := p.into(st.Flow); err != nil {
 		return err
 	}
 	if st.Name == "" {

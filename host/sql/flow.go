@@ -51,15 +51,7 @@ func (p *parser) flow(st *Statement) error {
 // insertInto reads [ONCE] INTO [ONCE] target BY NAME query after INSERT.
 func (p *parser) insertInto(st *Statement) error {
 	st.Kind = Flow
-	st.Flow.Once = p.accept("ONCE")
-	if err := p.expect("INTO"); err != nil {
-		return err
-	}
-	if err := p.onceAgain(st.Flow); err != nil {
-		return err
-	}
-	var err error
-	if st.Flow.Target, err = p.tableName(); err != nil {
+	if err := p.into(st.Flow); err != nil {
 		return err
 	}
 	at := p.here()
@@ -72,6 +64,19 @@ func (p *parser) insertInto(st *Statement) error {
 	}
 	st.Flow.ByName = true
 	return p.query(st)
+}
+
+// into reads [ONCE] INTO [ONCE] target.
+func (p *parser) into(f *FlowDef) (err error) {
+	f.Once = p.accept("ONCE")
+	if err := p.expect("INTO"); err != nil {
+		return err
+	}
+	if err := p.onceAgain(f); err != nil {
+		return err
+	}
+	f.Target, err = p.tableName()
+	return err
 }
 
 // onceAgain reads ONCE where it stands after INTO: both places are in use.

@@ -133,8 +133,8 @@ func (p *parser) functionName() string {
 	return ""
 }
 
-// laterSources are the table functions of Lakeflow that have no place yet.
-var laterSources = map[string]string{
+// absentSources are the table functions of Lakeflow that Weir does not have, with what to do instead.
+var absentSources = map[string]string{
 	"read_kafka":        "Land the messages as files and read them with STREAM read_files(…)",
 	"read_kinesis":      "Land the messages as files and read them with STREAM read_files(…)",
 	"read_pubsub":       "Land the messages as files and read them with STREAM read_files(…)",
@@ -159,8 +159,8 @@ func (p *parser) function(at fault.Where, n int, stream bool) (*SourceRef, error
 	case lower == "read_files" || lower == "cloud_files":
 		ref.Alias = numbered(filesPrefix, n)
 		return ref, p.readFiles(ref, lower == "cloud_files")
-	case laterSources[lower] != "":
-		return nil, p.notSupported(at, lower+"(…)", laterSources[lower])
+	case absentSources[lower] != "":
+		return nil, p.notSupported(at, lower+"(…)", absentSources[lower])
 	case lower == "event_log":
 		if stream {
 			return nil, syntaxError(at, "event_log is not read with STREAM").WithHint("Leave STREAM out")

@@ -3,10 +3,8 @@ package stream
 import (
 	"context"
 	"errors"
-	"path"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/weir-data/weir/host/fault"
@@ -76,13 +74,9 @@ func (ck *checkpoint) lastEntry(ctx context.Context, folder string) (int64, erro
 			opt.After = entryPath(folder, end-2)
 		}
 	}
-	for info, err := range ck.store.List(ctx, folder, opt) {
+	for n, err := range entryNumbers(ctx, ck.store, folder, opt) {
 		if err != nil {
-			return 0, unavailable(err)
-		}
-		n, err := strconv.ParseInt(strings.TrimSuffix(path.Base(info.Name), ".json"), 10, 64)
-		if err != nil || info.Name != entryPath(folder, n) {
-			continue // not an entry: an editor's or a sync tool's file
+			return 0, err
 		}
 		if n != last+1 {
 			return 0, brokenLog("entry %d of %s is missing", last+1, folder)

@@ -39,8 +39,7 @@ type Refresh struct {
 // RefreshPolicy is how a materialized view wants to be refreshed.
 type RefreshPolicy string
 
-// The policies. Incremental falls back to a complete refresh, since there is no
-// incremental one yet.
+// The policies. Incremental falls back to a complete refresh, the only technique there is.
 const (
 	AutoRefresh        RefreshPolicy = "auto" // also what "" means
 	IncrementalRefresh RefreshPolicy = "incremental"
@@ -198,9 +197,8 @@ func (c *completion) open(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	if gen.AppID != f.appID(gen.Generation) {
-		return fault.New("CHECKPOINT_SHARED", "the checkpoint belongs to %s", gen.AppID).
-			WithHint("A checkpoint serves one flow: give this one another place, or run a full refresh after moving it")
+	if err := f.guardOwner(gen); err != nil {
+		return err
 	}
 	c.res.Generation, c.res.FlowID = gen.Generation, gen.AppID
 	if c.log, err = openRefreshLog(ctx, f.Checkpoint, gen); err != nil {

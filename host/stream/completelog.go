@@ -3,12 +3,9 @@ package stream
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"maps"
-	"path"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/weir-data/weir/host/fault"
@@ -93,13 +90,9 @@ func openRefreshLog(ctx context.Context, flow storage.Store, gen generation) (*r
 // numbers lists the records of a folder, ascending.
 func (l *refreshLog) numbers(ctx context.Context, folder string) ([]int64, error) {
 	var out []int64
-	for info, err := range l.store.List(ctx, folder, storage.ListOptions{NamesOnly: true}) {
+	for n, err := range entryNumbers(ctx, l.store, folder, storage.ListOptions{NamesOnly: true}) {
 		if err != nil {
-			return nil, unavailable(err)
-		}
-		n, err := strconv.ParseInt(strings.TrimSuffix(path.Base(info.Name), ".json"), 10, 64)
-		if err != nil || info.Name != entryPath(folder, n) {
-			continue // an editor's or a sync tool's file
+			return nil, err
 		}
 		out = append(out, n)
 	}
@@ -170,5 +163,5 @@ func (k generationKind) String() string {
 // table does not become a materialized view, nor the other way round.
 func (g generation) otherKind(now generationKind) error {
 	return fault.New("CANNOT_CHANGE_DATASET_TYPE", "the table was filled by a %s, and is now defined as that of a %s", g.Kind, now).
-		WithHint("%s", fmt.Sprintf("A dataset cannot change its kind in place, not even by a full refresh: give it another name, or remove the table and the folder of its checkpoint (%s) first", g.AppID))
+		WithHint("A dataset cannot change its kind in place, not even by a full refresh: give it another name, or remove the table and the folder of its checkpoint (%s) first", g.AppID)
 }

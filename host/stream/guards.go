@@ -69,6 +69,15 @@ func guardMissingCheckpoint(f *Flow, traces []trace) error {
 	return nil
 }
 
+// guardOwner stops a flow whose checkpoint is another's.
+func (f *Flow) guardOwner(gen generation) error {
+	if gen.AppID == f.appID(gen.Generation) {
+		return nil
+	}
+	return fault.New("CHECKPOINT_SHARED", "the checkpoint belongs to %s", gen.AppID).
+		WithHint("A checkpoint serves one flow: give this one another place, or run a full refresh after moving it")
+}
+
 // guardTarget compares the target with the commit log. The target may be ahead
 // by the one batch whose commit entry a crash prevented.
 func guardTarget(ctx context.Context, flowID string, ck *checkpoint, snap *delta.Snapshot) error {

@@ -6,6 +6,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
+	"path"
+	"strconv"
+	"strings"
 
 	"github.com/weir-data/weir/host/fault"
 	"github.com/weir-data/weir/host/storage"
@@ -61,3 +65,22 @@ func getRecord(ctx context.Context, store storage.Store, name string, into any) 
 }
 
 func entryPath(folder string, n int64) string { return fmt.Sprintf("%s/%020d.json", folder, n) }
+
+// entryNumbers lists the numbers of a folder's entries, ascending.
+func entryNumbers(ctx context.Context, store storage.Store, folder string, opt storage.ListOptions) iter.Seq2[int64, error] {
+	return func(yield func(int64, error) bool) {
+		for info, err := range store.List(ctx, folder, opt) {
+			if err != nil {
+				yield(0, unavailable(err))
+				return
+			}
+			n, err := strconv.ParseInt(strings.TrimSuffix(path.Base(info.Name), ".json"), 10, 64)
+			if err != nil || info.Name != entryPath(folder, n) {
+				continue // not an entry: an editor's or a sync tool's file
+			}
+			if !yield(n, nil) {
+				return
+			}
+		}
+	}
+}

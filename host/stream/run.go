@@ -158,9 +158,8 @@ func (r *run) open(ctx context.Context) error {
 			return err
 		}
 	}
-	if gen.AppID != f.appID(gen.Generation) {
-		return fault.New("CHECKPOINT_SHARED", "the checkpoint belongs to %s", gen.AppID).
-			WithHint("A checkpoint serves one flow: give this one another place, or run a full refresh after moving it")
+	if err := f.guardOwner(gen); err != nil {
+		return err
 	}
 	r.res.Generation, r.res.FlowID = gen.Generation, gen.AppID
 	if r.ck, err = loadCheckpoint(ctx, f.Checkpoint, gen); err != nil {
