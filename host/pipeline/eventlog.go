@@ -71,6 +71,8 @@ func (u *update) created() {
 			Code: n.Code, Setting: n.Setting, Line: n.Line,
 		}})
 	}
+	u.logDeprecations()
+	u.logDeprecations()
 	u.enter(Initializing, "")
 	for _, d := range u.p.graph.order {
 		if d.isView() || u.chosen.run[d] {

@@ -73,6 +73,8 @@ type Pipeline struct {
 	made bool
 	// buckets are open object stores.
 	buckets []*cloud.Store
+
+	deprecated []deprecation
 }
 
 // Open registers the pipeline's datasets and flows. It reads the SQL files and
@@ -129,6 +131,7 @@ func (p *Pipeline) load(ctx context.Context) error {
 	}
 	p.graph = newGraph(catalog.Name{Catalog: p.spec.Catalog, Schema: p.spec.Schema})
 	statements := parseFiles(p.spec, texts, p.flaws)
+	p.deprecated = deprecations(statements)
 	register(p.graph, p.spec, statements, p.modules, p.flaws)
 	if log := p.spec.EventLog; log != nil && p.graph.tables[*log] != nil {
 		p.flaws.add(fault.New("PIPELINE_DUPLICATE_IDENTIFIERS", "%s is both a dataset and the published event log", log).

@@ -51,6 +51,9 @@ func (p *Pipeline) Plan(ctx context.Context) (*Plan, error) {
 			}
 		}
 	}
+	for _, d := range p.deprecated {
+		pl.warnings = append(pl.warnings, d.String())
+	}
 	for _, d := range p.graph.order {
 		for _, in := range d.inputs() {
 			if src := p.sources[in]; src != nil {

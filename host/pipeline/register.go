@@ -16,7 +16,7 @@ import (
 
 // register adds what the SQL files and the modules define to the graph.
 func register(g *graph, s *Spec, statements []sql.Statement, modules []*module, wrong *flaws) {
-	wrong.add(addCalledFunctions(g, s, statements, modules))
+	statements = addCalledFunctions(g, s, statements, modules, wrong)
 	for i := range statements {
 		if statements[i].Flow == nil {
 			wrong.add(registerStatement(g, &statements[i]))

@@ -11,23 +11,30 @@ import (
 )
 
 // addCalledFunctions makes a temporary view of each function of a module that
-// SQL calls as a table, and lets the query read that view.
-func addCalledFunctions(g *graph, s *Spec, statements []sql.Statement, modules []*module) error {
+// SQL calls as a table, and lets the query read that view. It gives the
+// statements whose calls are right.
+func addCalledFunctions(g *graph, s *Spec, statements []sql.Statement, modules []*module, wrong *flaws) []sql.Statement {
+	var good []sql.Statement
 	for i := range statements {
 		st := &statements[i]
+		failed := false
 		for k := range st.Sources {
 			src := &st.Sources[k]
 			if src.Function == nil {
 				continue
 			}
 			view, err := calledFunction(g, s, st, src, modules)
-			if err != nil {
-				return err
+			if wrong.add(err) {
+				failed = true
+				continue
 			}
 			src.Table, src.Written, src.Function = view, view, nil
 		}
+		if !failed {
+			good = append(good, *st)
+		}
 	}
-	return nil
+	return good
 }
 
 // calledFunction adds the view of one call and gives its name, which no user
