@@ -122,7 +122,7 @@ func (c *changes) target(source *arrow.Schema, sequence arrow.DataType) *arrow.S
 
 // expression gives the type of an expression over the columns of a source.
 func (pl *planner) expression(ctx context.Context, clause, text string, source *arrow.Schema) (arrow.DataType, error) {
-	s := &sqlStep{engine: pl.p.engine, query: sql.Query{Text: "SELECT (" + text + ") AS value FROM source", Stream: "source"}}
+	s := &sqlStep{engine: pl.p.engine, query: sql.Query{Text: "SELECT (" + text + ") AS value FROM source", Stream: "source"}, from: "source"}
 	out, err := s.Schema(ctx, relation.SourceColumns(source.Fields(), false))
 	if err != nil {
 		return nil, fault.Wrap(err, codeOr(err, "INVALID_FLOW"), "%s cannot be computed", clause)

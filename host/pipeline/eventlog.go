@@ -66,7 +66,7 @@ func (u *update) created() {
 	u.log.Emit(events.Event{Type: events.UserAction, Message: "a user started the update", Details: events.UserActionDetails{Action: "START", UserName: userName()}})
 	u.log.Emit(events.Event{Type: events.RuntimeDetails, Message: "what the update runs on", Details: u.p.runtimeDetails()})
 	u.enter(Created, "")
-	for _, n := range u.p.spec.Notices {
+	for _, n := range u.p.notices {
 		u.log.Emit(events.Event{Type: events.RuntimeDetails, Message: "[" + n.Code + "] " + n.Message, Details: events.SettingDetails{
 			Code: n.Code, Setting: n.Setting, Line: n.Line,
 		}})

@@ -36,6 +36,7 @@ type dataset struct {
 	properties  map[string]string
 	partitionBy []string
 	clusterBy   []string
+	clusterAuto bool         // CLUSTER BY AUTO: nothing here chooses keys
 	columns     []sql.Column // declared; nil when the query's own are taken
 	keys        []sql.KeyConstraint
 	rules       []expect.Rule

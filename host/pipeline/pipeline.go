@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -74,7 +75,9 @@ type Pipeline struct {
 	// buckets are open object stores.
 	buckets []*cloud.Store
 
+	// What a person should know of the spec and the SQL files.
 	deprecated []deprecation
+	notices    []Notice
 }
 
 // Open registers the pipeline's datasets and flows. It reads the SQL files and
@@ -133,6 +136,7 @@ func (p *Pipeline) load(ctx context.Context) error {
 	statements := parseFiles(p.spec, texts, p.flaws)
 	p.deprecated = deprecations(statements)
 	register(p.graph, p.spec, statements, p.modules, p.flaws)
+	p.notices = append(slices.Clone(p.spec.Notices), p.graph.automatic()...)
 	if log := p.spec.EventLog; log != nil && p.graph.tables[*log] != nil {
 		p.flaws.add(fault.New("PIPELINE_DUPLICATE_IDENTIFIERS", "%s is both a dataset and the published event log", log).
 			At(p.graph.tables[*log].place).WithHint("Give event_log in %s another name", p.spec.Path))

@@ -28,7 +28,7 @@ const maxSampleFiles = 1000
 func (p *Pipeline) Plan(ctx context.Context) (*Plan, error) {
 	p.flaws.add(p.checkTargets(ctx, p.graph.order))
 	pl := &planner{p: p, schemas: map[*dataset]*arrow.Schema{}, files: map[*input]*arrow.Schema{}, failed: map[*dataset]bool{}}
-	out := &Plan{Pipeline: p.spec.Name, Notices: p.spec.Notices, graph: p.graph.view(p.spec.Name)}
+	out := &Plan{Pipeline: p.spec.Name, Notices: p.notices, graph: p.graph.view(p.spec.Name)}
 	for _, d := range p.graph.order {
 		if pl.unknown(d) {
 			pl.failed[d] = true

@@ -241,6 +241,9 @@ func takeSettings(d *dataset, properties map[string]string) *fault.Error {
 
 // addDataset registers a dataset and checks what does not depend on others.
 func addDataset(g *graph, d *dataset, written string) error {
+	if slices.Equal(d.clusterBy, []string{"AUTO"}) {
+		d.clusterBy, d.clusterAuto = nil, true
+	}
 	if err := g.add(d, written); err != nil {
 		return err
 	}
