@@ -72,14 +72,12 @@ func (u *update) created() {
 		}})
 	}
 	u.logDeprecations()
-	u.logDeprecations()
 	u.enter(Initializing, "")
 	for _, d := range u.p.graph.order {
 		if d.isView() || u.chosen.run[d] {
 			u.logFlowDefinitions(d)
 		}
 	}
-	u.logDeprecations()
 }
 
 // running tells that the flows begin, and writes the log from now on as it
@@ -122,23 +120,6 @@ func (u *update) logFlowDefinitions(d *dataset) {
 		}
 		u.log.Emit(events.Event{Type: events.FlowDefinition, Message: "flow " + f.name + " of " + d.id, Origin: events.Origin{DatasetName: d.id, FlowName: f.name},
 			Details: events.FlowDefinitionDetails{OutputDataset: d.id, InputDatasets: inputs, FlowType: flowType(f.kind)}})
-	}
-}
-
-// logDeprecations tells what is accepted and better written another way.
-func (u *update) logDeprecations() {
-	for _, d := range u.p.graph.order {
-		for _, f := range d.flows {
-			st := f.body.statement
-			if st == nil {
-				continue
-			}
-			for _, old := range st.Deprecated {
-				u.log.Emit(events.Event{Type: events.Deprecation, Level: events.Warn, Message: old.What + " is deprecated. " + old.Instead,
-					Origin:  events.Origin{DatasetName: d.id},
-					Details: events.DeprecationDetails{Feature: old.What, Instead: old.Instead, File: st.File, Line: int64(old.Line)}})
-			}
-		}
 	}
 }
 

@@ -134,7 +134,7 @@ func (p *Pipeline) load(ctx context.Context) error {
 	}
 	p.graph = newGraph(catalog.Name{Catalog: p.spec.Catalog, Schema: p.spec.Schema})
 	statements := parseFiles(p.spec, texts, p.flaws)
-	p.deprecated = deprecations(statements)
+	p.deprecated = p.graph.deprecations(statements)
 	register(p.graph, p.spec, statements, p.modules, p.flaws)
 	p.notices = append(slices.Clone(p.spec.Notices), p.graph.automatic()...)
 	if log := p.spec.EventLog; log != nil && p.graph.tables[*log] != nil {

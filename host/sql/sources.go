@@ -24,7 +24,7 @@ func (p *parser) sources(st *Statement) error {
 	streams := map[string]int{} // times a table is read with STREAM
 	var clause clauseStack
 	for !p.done() {
-		if err := p.timeOfStreams(); err != nil {
+		if err := p.laterClause(); err != nil {
 			return err
 		}
 		if !clause.from() {
@@ -104,9 +104,9 @@ func addSource(st *Statement, ref SourceRef, at fault.Where) error {
 	return nil
 }
 
-// timeOfStreams refuses what needs the time of events: DuckDB's parser would
-// call it a syntax error.
-func (p *parser) timeOfStreams() error {
+// laterClause refuses what needs the time of events, and PIVOT, by name:
+// DuckDB's parser would call them syntax errors, or no query.
+func (p *parser) laterClause() error {
 	if p.toks[p.pos].kind != word {
 		return nil
 	}
@@ -115,6 +115,9 @@ func (p *parser) timeOfStreams() error {
 		return p.notSupported(p.here(), "WATERMARK", "Leave it out; what needs one, aggregates and joins of streams, belongs into a materialized view")
 	case p.is("WINDOW", "("), p.is("SESSION_WINDOW", "("):
 		return p.notSupported(p.here(), strings.ToLower(p.peek(0))+"(…)", "Group by date_trunc('hour', …) in a materialized view")
+	case p.is("PIVOT", "("), p.is("PIVOT") && strings.EqualFold(p.peek(2), "ON"):
+		return fault.New("NOT_SUPPORTED", "PIVOT: its columns depend on the data").
+			WithHint("Write one column for each value, such as sum(x) FILTER (WHERE kind = 'a') AS a").At(p.here())
 	}
 	return nil
 }

@@ -75,7 +75,7 @@ func describeSource(s SourceRef) string {
 	return text
 }
 
-// covers A2, A3, A25, A125, A127, A136
+// covers A2, A3, A25, A121, A125, A127, A136
 func TestSourcesThatAreRefused(t *testing.T) {
 	st := func(from string) string { return "CREATE STREAMING TABLE t AS SELECT * FROM " + from }
 	for _, c := range []struct{ text, code, says, where string }{
@@ -101,6 +101,8 @@ func TestSourcesThatAreRefused(t *testing.T) {
 		{st("sap.f(sap.g(STREAM x))"), "NOT_SUPPORTED", "temporary view", "column 49"},
 		{st("STREAM(x) WATERMARK ts DELAY OF INTERVAL 10 MINUTES"), "NOT_SUPPORTED", "WATERMARK", "column 53"},
 		{st("STREAM x AS y WATERMARK ts DELAY OF INTERVAL 10 MINUTES AS z"), "NOT_SUPPORTED", "WATERMARK", ""},
+		{st("a PIVOT (sum(y) FOR x IN (1, 2)), STREAM(b)"), "NOT_SUPPORTED", "PIVOT", "column 45"},
+		{st("STREAM(b) GROUP BY window(ts, '1 hour')"), "NOT_SUPPORTED", "window(…)", "column 62"},
 		{st("STREAM x WITH (a = 1, A = 2)"), "PARSE_SYNTAX_ERROR", "twice", "column 65"},
 		{st("STREAM x WITH (a = 1) UNION ALL SELECT * FROM STREAM x"), "NOT_SUPPORTED", "different options", "column 89"},
 		{st("STREAM(o) JOIN STREAM(p) ON o.id = p.id AND p.t BETWEEN o.t AND o.t + INTERVAL 1 HOUR"), "NOT_SUPPORTED", "joins of two streams come later", ""},
