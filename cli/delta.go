@@ -133,6 +133,15 @@ func withTable(c *cli.Context, use func(context.Context, *delta.Table, string) e
 	})
 }
 
+// isTablePath tells whether a table is named by where it lies, and not as a dataset.
+func isTablePath(name string) bool {
+	if cloud.IsURL(name) || strings.ContainsRune(name, filepath.Separator) {
+		return true
+	}
+	info, err := os.Stat(filepath.Join(name, "_delta_log"))
+	return err == nil && info.IsDir()
+}
+
 // withBucket opens the table in a folder of an object store.
 func withBucket(ctx context.Context, url, format string, use func(context.Context, *delta.Table, string) error) error {
 	store, err := cloud.Open(ctx, url)

@@ -51,7 +51,7 @@ func newApp(stdin io.Reader, stdout, stderr io.Writer) *cli.App {
 			return cli.ShowAppHelp(c)
 		},
 		Commands: []*cli.Command{
-			initCommand(), dryRunCommand(), runCommand(), testCommand(), eventsCommand(), graphCommand(), queryCommand(), filesCommand(),
+			initCommand(), dryRunCommand(), runCommand(), testCommand(), eventsCommand(), graphCommand(), queryCommand(), showCommand(), diffCommand(), filesCommand(),
 			pluginCommand(), deltaCommand(), versionCommand(),
 		},
 	}

@@ -106,6 +106,7 @@ func (u *update) pass(ctx context.Context) {
 			}
 			flows.Wait()
 			u.defined(d, u.columns(d, results))
+			u.lookAfter(ctx, d, results)
 		})
 	}
 	all.Wait()
