@@ -19,13 +19,13 @@ func eventsCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "events",
 		Usage: "print the pipeline's event log",
-		UsageText: "weir events [-f weir.yaml] [--update ID|last] [--type T,…] [--level L,…] [--dataset NAME] [--since TIME]\n" +
+		UsageText: "weir events [-f weir.yaml] [--update-id ID|last] [--type T,…] [--level L,…] [--dataset NAME] [--since TIME]\n" +
 			"            [--limit N] [--follow] [--output text|json]",
 		Description: "Oldest first. With --follow it goes on printing what is written until it is interrupted or the update that\n" +
-			"--update names has ended.\n" +
-			"\nExample:\n   weir events --update last --level WARN,ERROR",
+			"--update-id names has ended.\n" +
+			"\nExample:\n   weir events --update-id last --level WARN,ERROR",
 		Flags: projectFlags(
-			&cli.StringFlag{Name: "update", Usage: "only events of the update `ID`; last is the newest one"},
+			&cli.StringFlag{Name: "update-id", Usage: "only events of the update `ID`; last is the newest one"},
 			&cli.StringFlag{Name: "type", Usage: "only events of these `TYPES` (comma-separated), such as flow_progress"},
 			&cli.StringFlag{Name: "level", Usage: "only events of these `LEVELS` (comma-separated): INFO, WARN, ERROR, METRICS"},
 			&cli.StringFlag{Name: "dataset", Usage: "only events about this dataset, by its `NAME` of one to three parts"},
@@ -63,7 +63,7 @@ func eventsCommand() *cli.Command {
 }
 
 func eventFilter(c *cli.Context) (events.Filter, error) {
-	f := events.Filter{UpdateID: c.String("update"), Dataset: c.String("dataset"), Limit: c.Int("limit"), Types: splitNames(c.String("type"))}
+	f := events.Filter{UpdateID: c.String("update-id"), Dataset: c.String("dataset"), Limit: c.Int("limit"), Types: splitNames(c.String("type"))}
 	for _, t := range f.Types {
 		if !slices.Contains(events.Types, t) {
 			return f, wrongUsage(fault.New("INVALID_ARGUMENT", "--type %q is no event type", t).WithHint("Use some of %s", strings.Join(events.Types, ", ")))
