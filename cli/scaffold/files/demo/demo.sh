@@ -62,6 +62,9 @@ done
 say "run again: only what is new"
 weir run
 
+say "gold: computed anew, since silver has changed"
+weir query 'SELECT * FROM gold.revenue ORDER BY month, currency LIMIT 5'
+
 say "the late file was read, though its name and day are older"
 weir query "SELECT order_id, order_ts, parse_filename(_tech_source_file) AS file FROM bronze.shop_order WHERE order_id = 'W-100900'"
 
