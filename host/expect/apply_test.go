@@ -152,13 +152,7 @@ func TestApplyIsTheSlowModel(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	for range 300 {
 		mem := memory.NewCheckedAllocator(memory.NewGoAllocator())
-		rules := make([]Rule, rnd.IntN(6))
-		for i := range rules {
-			rules[i] = Rule{Name: fmt.Sprint("r", i), Action: []Action{Warn, Drop, Quarantine}[rnd.IntN(3)]}
-			if rnd.IntN(12) == 0 {
-				rules[i].Action = Fail
-			}
-		}
+		rules := randomRules(rnd, rnd.IntN(6))
 		var batches []arrow.RecordBatch
 		first := 0
 		for range 1 + rnd.IntN(4) {
@@ -275,5 +269,82 @@ func TestActionsHaveTheManifestsWords(t *testing.T) {
 	}
 	if _, err := ParseAction("ignore"); fault.CodeOf(err) != "INVALID_EXPECTATION" {
 		t.Error(err)
+	}
+}
+
+// randomRules makes n rules, now and then one that fails.
+func randomRules(rnd *rand.Rand, n int) []Rule {
+	rules := make([]Rule, n)
+	for i := range rules {
+		rules[i] = Rule{Name: fmt.Sprint("r", i), Action: []Action{Warn, Drop, Quarantine}[rnd.IntN(3)]}
+		if rnd.IntN(12) == 0 {
+			rules[i].Action = Fail
+		}
+	}
+	return rules
+}
+
+// Filter sorts rows as Apply does, whoever reads them, and gives back all memory,
+// also of a reader that is left half-way.
+func TestFilterIsApply(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(3, 4))
+	for range 200 {
+		mem := memory.NewCheckedAllocator(memory.NewGoAllocator())
+		rules := randomRules(rnd, 1+rnd.IntN(4))
+		var batches []arrow.RecordBatch
+		first := 0
+		for range 1 + rnd.IntN(4) {
+			masks := make([]int64, rnd.IntN(30))
+			for i := range masks {
+				if rnd.IntN(3) == 0 {
+					masks[i] = rnd.Int64N(int64(1) << len(rules))
+				}
+			}
+			batches = append(batches, marked(mem, first, masks))
+			first += len(masks)
+		}
+		want, failed := model(rules, batches)
+		in, err := array.NewRecordReader(batches[0].Schema(), batches)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got outcome
+		r, err := Filter(t.Context(), rules, in, Sink{
+			Quarantine: func(_ context.Context, rec arrow.RecordBatch, names [][]string) error {
+				for i := range int(rec.NumRows()) {
+					got.Aside = append(got.Aside, string(relation.RowJSON(rec, i)))
+				}
+				got.Rules = append(got.Rules, names...)
+				return nil
+			},
+			Alloc: mem,
+		}, func(c Counts) { got.Counts = c })
+		if err != nil {
+			t.Fatal(err)
+		}
+		leave := rnd.IntN(8) == 0
+		for !leave && r.Next() {
+			if _, marked := relation.Int64Column(r.RecordBatch(), relation.MaskColumn); marked {
+				t.Fatal("the mask is still there")
+			}
+			for i := range int(r.RecordBatch().NumRows()) {
+				got.Kept = append(got.Kept, string(relation.RowJSON(r.RecordBatch(), i)))
+			}
+		}
+		switch {
+		case leave:
+		case failed:
+			if fault.CodeOf(r.Err()) != "EXPECTATION_VIOLATED" || got.Counts.Rows != 0 {
+				t.Fatalf("%v %+v", r.Err(), got.Counts)
+			}
+		case r.Err() != nil || !reflect.DeepEqual(got, want):
+			t.Fatalf("%v\ngot  %+v\nwant %+v", r.Err(), got, want)
+		}
+		r.Release()
+		in.Release()
+		for _, b := range batches {
+			b.Release()
+		}
+		mem.AssertSize(t, 0)
 	}
 }

@@ -16,6 +16,9 @@
 // So Rows = Kept + Dropped + Quarantined, and for every rule Passed + Failed =
 // Rows. A row that several rules drop is dropped once.
 //
+// Apply is for the rows that reach a table, Filter for those of a view on their
+// way to one.
+//
 // It also builds the rows of quarantine tables, whose schema is the same for
 // every dataset. It evaluates no SQL, does not link DuckDB, and writes nothing.
 package expect

@@ -110,7 +110,7 @@ func TestADeltaSinkIsAppendedTo(t *testing.T) {
 	}
 }
 
-// covers A130 A134: what no sink can be is refused before anything is written.
+// covers A130 A131 A134: what no sink can be, Kafka among it, is refused before anything is written.
 func TestSinksThatCannotBeAreRefused(t *testing.T) {
 	for name, c := range map[string]struct {
 		conf map[string]string
