@@ -57,7 +57,7 @@ FROM (UNPIVOT (SELECT * EXCLUDE (_rescued_data) FROM STREAM(bronze.ecb)) ON COLU
 WHERE rate <> 'N/A';
 
 CREATE OR REFRESH STREAMING TABLE bronze.sap_vbap AS
-SELECT order_id AS VBELN, position AS POSNR, products[position].price AS NETWR,
+SELECT order_id AS VBELN, position AS POSNR, products[position - 1].price AS NETWR,
   CAST(order_date AS DATE) + CASE WHEN order_id % 5 = 1 THEN 2300 WHEN order_id % 97 = 0 THEN -7300 ELSE 0 END AS ERDAT,
   'I' AS change_type, order_id AS change_seq
 FROM (SELECT order_id, order_date, products, unnest(range(1, len(products) + 1)) AS position FROM STREAM(bronze.shop_order));
@@ -72,7 +72,7 @@ AS SELECT * FROM STREAM(vbap_typed);
 // in integers only: DuckDB's division of decimals gives DOUBLE.
 const expectedItems = `(
   WITH item AS (
-    SELECT *, ['EUR','USD','JPY','GBP','CHF','SEK','XXX','IDR','HRK','RUB','TRY','KRW'][VBELN % 12 + 1] AS cur FROM bronze.sap_vbap
+    SELECT *, ['EUR','USD','JPY','GBP','CHF','SEK','XXX','IDR','HRK','RUB','TRY','KRW'][VBELN % 12] AS cur FROM bronze.sap_vbap
   ), rated AS (
     SELECT i.*, r.rate, r.rate_date FROM item i ASOF LEFT JOIN silver.ecb_rates r ON i.cur = r.currency AND i.ERDAT >= r.rate_date
   ), scaled AS (
@@ -82,7 +82,7 @@ const expectedItems = `(
     CASE WHEN cur = 'EUR' THEN NULL
       WHEN cur NOT IN (SELECT currency FROM silver.ecb_rates) THEN 'UNKNOWN_CURRENCY'
       WHEN rate IS NULL THEN 'NO_RATE'
-      WHEN ERDAT - rate_date > 10 THEN 'RATE_TOO_OLD' END AS code,
+      WHEN datediff(ERDAT, rate_date) > 10 THEN 'RATE_TOO_OLD' END AS code,
     CASE WHEN cents < 0 THEN -1 ELSE 1 END * ((2 * abs(cents) * 1000000 + micros) // (2 * micros)) AS eur_cents
   FROM scaled)`
 

@@ -107,7 +107,7 @@ func TestNoAdHocQueryReachesWhatThePipelineDoesNotHave(t *testing.T) {
 func TestConditionsOfAManifestAreAGuests(t *testing.T) {
 	for rule, code := range map[string]string{
 		"repeat(answer, 1000000000) <> ''": "NOT_ALLOWED_FOR_GUESTS", "getenv('HOME') <> ''": "NOT_ALLOWED_FOR_GUESTS", "number IN (SELECT n FROM bronze.secrets)": "INVALID_EXPECTATION",
-		"answer SIMILAR TO answer": "NOT_ALLOWED_FOR_GUESTS", "list_reduce([1], lambda a, b: a + b) > 0": "NOT_ALLOWED_FOR_GUESTS", "secret = 1": "UNRESOLVED_COLUMN", "number > 0 AND upper(answer) <> 'x'": "",
+		"answer RLIKE answer": "NOT_ALLOWED_FOR_GUESTS", "list_reduce([1], lambda a, b: a + b) > 0": "NOT_ALLOWED_FOR_GUESTS", "secret = 1": "UNRESOLVED_COLUMN", "number > 0 AND upper(answer) <> 'x'": "",
 	} {
 		p := askingProject(t)
 		p.conf["asking.rule"] = rule

@@ -48,7 +48,7 @@ func openDatabase(settings [][2]string, setup []string) (*database, error) {
 		mapping.Close(&d.db)
 		return nil, err
 	}
-	for _, register := range []func(*connection) error{registerScan, registerBounds} {
+	for _, register := range []func(*connection) error{registerScan, registerProbe, registerBounds} {
 		if err := register(c); err != nil {
 			c.close()
 			mapping.Close(&d.db)

@@ -64,7 +64,10 @@ func Open(ctx context.Context, opt Options) (*Engine, error) {
 	if zone == "" {
 		zone = "UTC"
 	}
-	setup := append([]string{"SET GLOBAL TimeZone = " + quoteText(zone), "SET preserve_insertion_order = true"}, sandbox(opt.TempDir)...)
+	setup := append([]string{"SET GLOBAL TimeZone = " + quoteText(zone), "SET preserve_insertion_order = true",
+		"SET default_null_order = 'nulls_first_on_asc_last_on_desc'",
+		// It turns a window into a join of its input with itself: a reader can be read once.
+		"SET disabled_optimizers = 'window_self_join'"}, sandbox(opt.TempDir)...)
 	db, err := openDatabase(settings, setup)
 	if err != nil {
 		return nil, err

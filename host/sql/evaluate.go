@@ -83,12 +83,11 @@ func (v *Evaluator) Compile(ctx context.Context, schema *arrow.Schema, exprs []s
 
 // expression checks one expression, notes the columns it reads, and gives it in the dialect of the queries.
 func expression(text string, schema *arrow.Schema, used []bool) (string, error) {
-	spelled, err := sparkText(text)
-	if err != nil {
-		return "", inExpression(err, []string{text})
+	if err := balanced(text); err != nil {
+		return "", inExpression(placed(err, newOrigin("", text, 1)), []string{text})
 	}
 	// The line break ends a comment that the expression may end with.
-	tree, o, err := parseSelect("SELECT ("+spelled+"\n)", newOrigin("", spelled, 1))
+	tree, o, err := parseSelect("SELECT ("+text+"\n)", newOrigin("", text, 1))
 	if err != nil {
 		return "", inExpression(err, []string{text})
 	}
@@ -98,9 +97,6 @@ func expression(text string, schema *arrow.Schema, used []bool) (string, error) 
 		top.child("where_clause") != nil || len(top.list("modifiers")) > 0 || containsStar(items[0]) {
 		return "", fault.New("INVALID_EXPRESSION", "%s is more than one expression", text)
 	}
-	if err := noIndex(items[0], text); err != nil {
-		return "", err
-	}
 	noteColumns(items[0], schema, used)
 	r := &rewriter{origin: o, places: map[string]int{}, columns: map[string]bool{}}
 	for _, f := range schema.Fields() {
@@ -109,27 +105,28 @@ func expression(text string, schema *arrow.Schema, used []bool) (string, error) 
 	if err := r.expr(items[0], place{condition: true}); err != nil {
 		return "", inExpression(err, []string{text})
 	}
-	return spelled, nil
+	return text, nil
 }
 
-// noIndex refuses x[i]: lists count from 0 in Spark and from 1 here, and only the
-// type of x tells whether i is a place in a list or a key of a map.
-func noIndex(n node, text string) error {
-	found := false
-	visit(n, func(n node) {
-		if n.str("type") != "ARRAY_EXTRACT" {
-			return
-		}
-		args := n.nodes("children")
-		if len(args) == 2 {
-			if _, isKey := constantText(args[1]); isKey {
-				return
+// balanced refuses a text that closes a parenthesis which it did not open.
+func balanced(text string) error {
+	toks, err := lex(text)
+	if err != nil {
+		return err
+	}
+	depth := 0
+	for _, t := range toks {
+		switch text[t.start:t.end] {
+		case "(":
+			depth++
+		case ")":
+			if depth--; depth < 0 {
+				return &lexError{t.start, "a parenthesis closes that was not opened"}
 			}
 		}
-		found = true
-	})
-	if found {
-		return fault.New("NOT_SUPPORTED", "x[i] with an index that is no text, in %s", text).WithHint("Leave elements of lists out of the expression")
+	}
+	if depth > 0 {
+		return &lexError{len(text), "a parenthesis does not close"}
 	}
 	return nil
 }

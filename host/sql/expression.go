@@ -2,6 +2,7 @@ package sql
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 
 	"github.com/weir-data/weir/host/fault"
@@ -63,35 +64,22 @@ func (r *rewriter) expr(n node, ctx place) error {
 	case "FUNCTION":
 		return r.function(n, ctx)
 	case "WINDOW":
-		if ctx.condition {
-			return r.inCondition(n, "a window function")
-		}
-		if ctx.streaming {
-			return r.unsupported(n, "a window function", "Use it where the finished table is read")
-		}
-		switch name := strings.ToLower(n.str("function_name")); functions()[name] {
-		case aggregateFunction, windowFunction:
-			r.note("function", name, n)
-		default:
-			return r.unknownFunction(n, name)
-		}
-		return r.children(n, ctx, "children", "partitions", "filter_expr", "start_expr", "end_expr", "offset_expr", "default_expr", "orders", "arg_orders")
+		return r.window(n, ctx)
 	case "SUBQUERY":
 		return r.subquery(n, ctx)
 	case "CAST":
 		if err := sparkType(n.child("cast_type")); err != nil {
 			return err
 		}
-		from := writtenType(n.child("child"))
 		if err := r.children(n, ctx, "child"); err != nil {
 			return err
 		}
-		return r.wholeNumber(n, from)
+		return r.castExpression(n, ctx)
 	case "OPERATOR":
-		if err := r.fromZero(n); err != nil {
+		if err := r.children(n, ctx, "children"); err != nil {
 			return err
 		}
-		return r.children(n, ctx, "children")
+		return r.operator(n, ctx)
 	case "CASE":
 		return r.children(n, ctx, "case_checks", "else_expr")
 	case "COMPARISON":
@@ -206,23 +194,6 @@ func (r *rewriter) note(kind, name string, n node) {
 	}
 }
 
-// fromZero refuses x[0]: lists count from 1 here and from 0 in Spark, and
-// DuckDB answers NULL.
-func (r *rewriter) fromZero(n node) error {
-	if n.str("type") != "ARRAY_EXTRACT" {
-		return nil
-	}
-	args := n.nodes("children")
-	if len(args) != 2 || args[1].str("class") != "CONSTANT" {
-		return nil
-	}
-	if v, ok := args[1].child("value")["value"].(json.Number); ok && v == "0" {
-		return fault.New("INVALID_ARRAY_INDEX", "a list has no element 0").
-			WithHint("Lists count from 1 here: write x[1] for the first").At(r.at(args[1]))
-	}
-	return nil
-}
-
 func (r *rewriter) subquery(n node, ctx place) error {
 	if ctx.condition {
 		return r.inCondition(n, "a subquery")
@@ -245,6 +216,41 @@ func (r *rewriter) inCondition(n node, what string) error {
 		WithHint("A condition looks at the columns of one row").At(r.at(n))
 }
 
+// operator gives x[i] its meaning, which depends on what x is.
+func (r *rewriter) operator(n node, ctx place) error {
+	switch n.str("type") {
+	case "ARRAY_EXTRACT":
+		if args := n.list("children"); len(args) == 2 {
+			return r.wait(n, "[]", args, ctx, indexed)
+		}
+	case "ARRAY_SLICE":
+		return r.refuse(n, "x[from:to] is not supported").WithHint("Write slice(x, start, length)")
+	}
+	return nil
+}
+
+// arguments rewrites what a function is called with. Within a lambda, operations
+// are told apart by what it runs over.
+func (r *rewriter) arguments(n node, name string, ctx place) error {
+	if higherOrder[name] {
+		for i, a := range n.nodes("children") {
+			if a.str("class") != "LAMBDA" {
+				if err := r.expr(a, ctx); err != nil {
+					return err
+				}
+				continue
+			}
+			inner := ctx
+			inner.lambda = fmt.Sprintf("%s %s %d %s", ctx.lambda, name, i, fingerprint(n.list("children")[:1]))
+			if err := r.expr(a, inner); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return r.children(n, ctx, "children", "filter", "order_bys")
+}
+
 func (r *rewriter) function(n node, ctx place) error {
 	name := strings.ToLower(n.str("function_name"))
 	if s := strings.ToLower(n.str("schema")); s != "" && s != "main" || n.str("catalog") != "" {
@@ -260,32 +266,38 @@ func (r *rewriter) function(n node, ctx place) error {
 		n.become(value)
 		return nil
 	}
-	if err := r.children(n, ctx, "children", "filter", "order_bys"); err != nil {
+	if name == intervalFunction {
+		return r.intervalNode(n)
+	}
+	if err := r.arguments(n, name, ctx); err != nil {
 		return err
+	}
+	if sparkAggregates[name] {
+		if ctx.condition {
+			return r.inCondition(n, "the aggregate "+name)
+		}
+		if ctx.streaming {
+			return r.unsupported(n, "the aggregate "+name, "Aggregate where the finished table is read, or over the list of one row: aggregate(list, 0, (a, x) -> a + x)")
+		}
+		return fault.Place(r.aggregate(n, name, ctx), "NOT_SUPPORTED", r.at(n))
+	}
+	if hint, ok := otherMeaning[name]; ok {
+		return fault.New("NOT_SUPPORTED", "%s is not supported", name).WithHint("%s", hint).At(r.at(n))
+	}
+	if name == "|&|" {
+		name = "xor"
+		n["function_name"], n["is_operator"] = "xor", false
+	}
+	if done, err := r.typedFunction(n, name, args, ctx); done || err != nil {
+		return fault.Place(err, "NOT_SUPPORTED", r.at(n))
 	}
 	switch {
 	case name == "input_file_name" && len(args) == 0:
 		n.become(columnRef(MetadataColumn, "file_path"))
 		return nil
-	case name == "/" || name == "divide":
-		return r.divide(n)
 	case name == "age" && len(args) == 1, name == "ago":
 		return fault.New("NOT_SUPPORTED", "%s reads the clock in a way that is not supported", name).
 			WithHint("Write age(current_date, x) or current_timestamp - INTERVAL …").At(r.at(n))
-	}
-	if hint, ok := otherMeaning[name]; ok {
-		return fault.New("NOT_SUPPORTED", "%s means another thing in Spark than in DuckDB", name).WithHint("%s", hint).At(r.at(n))
-	}
-	if err := r.wholeArgument(n, name, args); err != nil {
-		return err
-	}
-	meaning, err := sparkMeaning(name, args)
-	if err != nil {
-		return fault.Place(err, "NOT_SUPPORTED", r.at(n))
-	}
-	if meaning != nil {
-		n.become(meaning)
-		return nil
 	}
 	switch functions()[name] {
 	case scalarFunction:
@@ -314,38 +326,6 @@ func (r *rewriter) function(n node, ctx place) error {
 
 func (r *rewriter) unknownFunction(n node, name string) error {
 	return fault.New("UNRESOLVED_ROUTINE", "there is no function %s", name).At(r.at(n))
-}
-
-// divide guards a division against decimals on both sides.
-func (r *rewriter) divide(n node) error {
-	args := n.list("children")
-	if len(args) != 2 {
-		return r.unknownFunction(n, n.str("function_name"))
-	}
-	for _, a := range args {
-		if isFloating(a.(map[string]any)) {
-			return nil
-		}
-		if err := r.repeatable(a.(map[string]any)); err != nil {
-			return err
-		}
-	}
-	r.note("division", "", n)
-	guarded, err := fill(guardedDivision, args...)
-	if err != nil {
-		return err
-	}
-	n.become(guarded)
-	return nil
-}
-
-// isFloating reports a cast to a floating type.
-func isFloating(n node) bool {
-	switch n.child("cast_type").str("id") {
-	case "DOUBLE", "FLOAT":
-		return true
-	}
-	return false
 }
 
 // sparkType gives a type in a CAST Spark's meaning: TIMESTAMP is an instant,

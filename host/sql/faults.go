@@ -1,6 +1,7 @@
 package sql
 
 import (
+	"errors"
 	"regexp"
 	"strings"
 
@@ -9,6 +10,24 @@ import (
 
 var quotedName = regexp.MustCompile(`"((?:[^"]|"")*)"`)
 
+// bindError gives an error of binding: DuckDB's is turned into a fault.
+func (r *rewriter) bindError(err error) error {
+	var f *fault.Error
+	if errors.As(err, &f) {
+		return err
+	}
+	return r.bindFault(err.Error())
+}
+
+// codedMessage takes "[CODE] text" apart, which error() of ours gives.
+func codedMessage(text string) (code, rest string, ok bool) {
+	if !strings.HasPrefix(text, "[") {
+		return "", "", false
+	}
+	code, rest, ok = strings.Cut(text[1:], "] ")
+	return code, rest, ok && code != "" && strings.Trim(code, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_") == ""
+}
+
 // bindFault turns DuckDB's message about a rewritten query into a fault at the
 // place the name it speaks of has in the user's text.
 func (r *rewriter) bindFault(msg string) *fault.Error {
@@ -16,19 +35,8 @@ func (r *rewriter) bindFault(msg string) *fault.Error {
 	if over := boundFault(msg); over != nil {
 		return over.At(r.origin.where(0))
 	}
-	if strings.Contains(strings.ToUpper(text), `"`+decimalDivision+`"`) {
-		return fault.New("UNSUPPORTED_DECIMAL_DIVISION", "a decimal is divided by a decimal or an integer, which would give an inexact DOUBLE").
-			WithHint("CAST one side to DOUBLE where that is good enough; for an exact result scale to BIGINT or HUGEINT and use //, or compute it in a plugin").
-			At(r.placeOf("division", ""))
-	}
-	if strings.Contains(strings.ToUpper(text), `"`+nestedCast+`"`) {
-		return fault.New("UNSUPPORTED_CAST", "a list, struct or map that holds fractions or texts is cast to one of integers").
-			WithHint("Cast the parts: list_transform(x, lambda v: CAST(v AS INT)), or field by field with struct_pack").
-			At(r.placeOf("nested cast", ""))
-	}
-	if strings.Contains(strings.ToUpper(text), `"`+fraction+`"`) {
-		return fault.New("DATATYPE_MISMATCH", "a fraction stands where the function takes a whole number").
-			WithHint("CAST(x AS INT) cuts it off").At(r.placeOf("whole argument", ""))
+	if code, rest, ok := codedMessage(text); ok {
+		return fault.New(code, "%s", rest).At(r.origin.where(0))
 	}
 	code := "INVALID_QUERY"
 	where := r.origin.where(0)
@@ -145,6 +153,9 @@ func runFault(msg string, w fault.Where) *fault.Error {
 		// stop in place of the reason. The next attempt mostly gives the reason.
 		return fault.New("SQL_FAILED", "the query failed, and DuckDB does not say why").
 			WithHint("Run it again, which mostly tells").At(w).Retryable()
+	}
+	if code, rest, ok := codedMessage(text); ok {
+		return fault.New(code, "%s", rest).At(w)
 	}
 	code := map[string]string{
 		"Conversion Error":    "CAST_INVALID_INPUT",

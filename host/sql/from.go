@@ -27,6 +27,10 @@ func (r *rewriter) from(n node, in *scope) (rel, error) {
 	case "JOIN":
 		got, err = r.join(n, in)
 	case "TABLE_FUNCTION":
+		if generators[strings.ToLower(n.child("function").str("function_name"))] {
+			r.generatorTable(n)
+			return r.from(n, in)
+		}
 		err = r.tableFunction(n, in)
 	case "EXPRESSION_LIST":
 		err = r.values(n, in)
@@ -123,7 +127,7 @@ func (r *rewriter) join(n node, in *scope) (rel, error) {
 		got.metadata, got.names = left.metadata, left.names
 	}
 	if e := n.child("condition"); e != nil {
-		err = r.expr(e, place{scope: in, streaming: got.stream})
+		err = r.expr(e, r.newPlace(in, got.stream))
 	}
 	return got, err
 }
@@ -154,8 +158,14 @@ func (r *rewriter) tableFunction(n node, in *scope) error {
 			WithHint("Relations come from tables and, in a pipeline's SQL, from read_files; of functions there are unnest, range, generate_series, json_each and json_tree").
 			At(r.at(n))
 	}
+	if name == "range" && len(n.list("column_name_alias")) == 0 {
+		n["column_name_alias"] = []any{"id"}
+		if n.str("alias") == "" {
+			n["alias"] = "range"
+		}
+	}
 	for _, a := range f.nodes("children") {
-		if err := r.expr(a, place{scope: in}); err != nil {
+		if err := r.expr(a, r.newPlace(in, false)); err != nil {
 			return err
 		}
 	}
@@ -170,7 +180,7 @@ func (r *rewriter) values(n node, in *scope) error {
 			if !ok {
 				return r.unknownKind(n)
 			}
-			if err := r.expr(m, place{scope: in}); err != nil {
+			if err := r.expr(m, r.newPlace(in, false)); err != nil {
 				return err
 			}
 		}
@@ -196,7 +206,7 @@ func (r *rewriter) unpivot(n node, in *scope) (rel, error) {
 			if star == nil {
 				continue
 			}
-			if err := r.expr(star, place{scope: in, streaming: source.stream}); err != nil {
+			if err := r.expr(star, r.newPlace(in, source.stream)); err != nil {
 				return rel{}, err
 			}
 			if err := hideFromStars(star, source); err != nil {

@@ -11,8 +11,8 @@ type tokenKind uint8
 
 const (
 	word    tokenKind = iota + 1 // identifier or keyword
-	quoted                       // "…" or `…`
-	literal                      // '…', E'…', $$…$$
+	quoted                       // `…`
+	literal                      // '…', "…", r'…', x'…'
 	number
 	symbol
 )
@@ -44,34 +44,27 @@ func lex(src string) ([]token, error) {
 			}
 			i = end
 			continue
-		case c == '\'':
-			end, err := skipQuoted(src, i, false)
+		case c == '\'' || c == '"':
+			end, err := skipQuoted(src, i, true)
 			if err != nil {
 				return nil, err
 			}
 			i = end
 			toks = append(toks, token{literal, start, i})
-		case (c == 'e' || c == 'E') && strings.HasPrefix(src[i+1:], "'"):
-			end, err := skipQuoted(src, i+1, true)
+		case opensRaw(src[i:]):
+			end, err := skipRaw(src, i+1)
 			if err != nil {
 				return nil, err
 			}
 			i = end
 			toks = append(toks, token{literal, start, i})
-		case c == '"' || c == '`':
+		case c == '`':
 			end, err := skipQuoted(src, i, false)
 			if err != nil {
 				return nil, err
 			}
 			i = end
 			toks = append(toks, token{quoted, start, i})
-		case c == '$' && dollarTag(src[i:]) != "":
-			end, err := skipDollar(src, i)
-			if err != nil {
-				return nil, err
-			}
-			i = end
-			toks = append(toks, token{literal, start, i})
 		case isWordStart(c):
 			for i < len(src) && isWordPart(src[i]) {
 				i++
@@ -103,7 +96,7 @@ func readable(src string) error {
 
 // symbolLength keeps the operators together that the callers look for.
 func symbolLength(s string) int {
-	for _, op := range []string{"=>", "::", "->>", "->", "==", "<=>"} {
+	for _, op := range []string{"<=>", "=>", "::", ":=", "->>", "->", "==", "!=", "<>", "<=", ">=", "||", "<<"} {
 		if strings.HasPrefix(s, op) {
 			return len(op)
 		}
@@ -162,26 +155,18 @@ func skipQuoted(src string, i int, backslash bool) (int, error) {
 	return 0, &lexError{start, "a quote that opens here does not close"}
 }
 
-// dollarTag gives the opening $tag$ of a dollar-quoted text, or "".
-func dollarTag(s string) string {
-	for i := 1; i < len(s); i++ {
-		if s[i] == '$' {
-			return s[:i+1]
-		}
-		if !isWordPart(s[i]) || i == 1 && isDigit(s[i]) {
-			return ""
-		}
-	}
-	return ""
+// opensRaw reports r'…' and x'…', in which a backslash is one.
+func opensRaw(s string) bool {
+	return len(s) > 1 && (s[0]|0x20 == 'r' || s[0]|0x20 == 'x') && (s[1] == '\'' || s[1] == '"')
 }
 
-func skipDollar(src string, i int) (int, error) {
-	tag := dollarTag(src[i:])
-	n := strings.Index(src[i+len(tag):], tag)
-	if n < 0 {
-		return 0, &lexError{i, "a text quoted with " + tag + " does not end"}
+// skipRaw gives the end of the text whose quote is at i and that knows no escapes.
+func skipRaw(src string, i int) (int, error) {
+	end := strings.IndexByte(src[i+1:], src[i])
+	if end < 0 {
+		return 0, &lexError{i, "a quote that opens here does not close"}
 	}
-	return i + n + 2*len(tag), nil
+	return i + end + 2, nil
 }
 
 func skipNumber(src string, i int) int {
@@ -208,9 +193,13 @@ func unquote(s string) string {
 	if s == "" {
 		return s
 	}
-	switch q := s[0]; q {
-	case '\'', '"', '`':
-		return strings.ReplaceAll(s[1:len(s)-1], string([]byte{q, q}), string(q))
+	switch {
+	case s[0] == '\'' || s[0] == '"':
+		return unescape(s[1:len(s)-1], s[0])
+	case opensRaw(s):
+		return s[2 : len(s)-1]
+	case s[0] == '`':
+		return strings.ReplaceAll(s[1:len(s)-1], "``", "`")
 	}
 	return s
 }

@@ -24,7 +24,7 @@ type Param struct {
 // tree gives the value as a constant.
 func (p Param) tree() (node, error) {
 	if p.Type == "" {
-		return fill("NULL")
+		return fill[any]("NULL")
 	}
 	t, err := coltype.Parse(p.Type)
 	if err != nil {
@@ -35,7 +35,7 @@ func (p Param) tree() (node, error) {
 		return nil, err
 	}
 	if p.Null {
-		return fill("CAST(NULL AS " + name + ")")
+		return fill[any]("CAST(NULL AS " + name + ")")
 	}
 	if name == "VARCHAR" {
 		return textConstant(p.Value), nil

@@ -39,7 +39,7 @@ func named(src string, conf map[string]string, o *origin) (string, *origin, erro
 				WithHint("Set %s under configuration in the spec, or with --conf %s=…; set are %s", key, key, strings.Join(known, ", ")).
 				At(o.where(t.start))
 		}
-		e.replace(t.start, toks[i+1].end, quoteText(value))
+		e.replace(t.start, toks[i+1].end, sparkLiteral(value))
 	}
 	text, out := e.finish(o)
 	return text, out, nil
@@ -147,7 +147,7 @@ func (p *parser) constantTerm(depth int) (string, error) {
 		default:
 			return "", p.unexpected("a text")
 		}
-		if !p.accept("|", "|") {
+		if !p.accept("||") {
 			return out.String(), nil
 		}
 	}

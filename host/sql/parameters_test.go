@@ -77,7 +77,7 @@ func TestParametersAreKnownWhenAStatementIsRead(t *testing.T) {
 			list, err := ParsePipeline("t.sql", "CREATE MATERIALIZED VIEW m AS "+c.query, Settings{Configuration: conf})
 			if c.want == "" {
 				// DuckDB may refuse the rest, but nothing in it is a parameter.
-				if err != nil && !strings.Contains(err.Error(), "PARSE_SYNTAX_ERROR") {
+				if err != nil && !strings.Contains(err.Error(), "PARSE_SYNTAX_ERROR") && !strings.Contains(err.Error(), "column:path") {
 					t.Fatal(err)
 				}
 				return

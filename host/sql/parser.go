@@ -157,7 +157,7 @@ func (p *parser) stringValue(what string) (string, error) {
 		}
 		p.pos++
 		out.WriteString(unquote(s))
-		if !p.accept("|", "|") {
+		if !p.accept("||") {
 			return out.String(), nil
 		}
 	}

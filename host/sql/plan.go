@@ -77,20 +77,9 @@ func (p *planner) make(schemas map[string]*arrow.Schema) (*plan, error) {
 	if err := r.statement(tree); err != nil {
 		return nil, err
 	}
-	if err := r.hold(tree.child("node")); err != nil {
-		return nil, err
-	}
-	if err := r.nameUnnamed(); err != nil {
-		return nil, err
-	}
-	r.defineInputs(tree.child("node"))
-	text, err := printSelect(tree)
+	text, bound, err := p.bound(tree, r, schemas)
 	if err != nil {
 		return nil, err
-	}
-	bound, err := p.bind(text, schemas, r)
-	if err != nil {
-		return nil, r.bindFault(err.Error())
 	}
 	defer bound.close()
 	masks, err := p.masks(r, text, bound.names, schemas)
@@ -98,6 +87,88 @@ func (p *planner) make(schemas map[string]*arrow.Schema) (*plan, error) {
 		return nil, err
 	}
 	return p.compose(r, text, bound, masks)
+}
+
+// bound gives a rewritten query as the text that runs, and its columns. Its
+// operations get their meanings first, which are then held to what they may make.
+func (p *planner) bound(tree node, r *rewriter, schemas map[string]*arrow.Schema) (string, *prepared, error) {
+	top := tree.child("node")
+	ctes := top.child("cte_map")
+	own := ctes.list("map")
+	bind := func() (string, *prepared, error) {
+		r.defineInputs(top)
+		defer func() { ctes["map"] = own }()
+		text, err := printSelect(tree)
+		if err != nil {
+			return "", nil, err
+		}
+		bound, err := p.bind(text, schemas, r)
+		return text, bound, err
+	}
+	written := r.scans(tree)
+	err := r.resolve([]any{map[string]any(tree)}, func() error {
+		r.defineInputs(top)
+		defer func() { ctes["map"] = own }()
+		return p.learn(r, clone(map[string]any(tree)).(map[string]any), schemas, "")
+	})
+	if err != nil {
+		return "", nil, r.bindError(err)
+	}
+	// A meaning may write a subquery several times, which then scans as often.
+	for i, n := range r.scans(tree) {
+		r.inputs[i].uses += n - written[i]
+	}
+	if err := r.hold(top); err != nil {
+		return "", nil, err
+	}
+	if err := r.nameUnnamed(); err != nil {
+		return "", nil, err
+	}
+	text, bound, err := bind()
+	if err != nil {
+		return "", nil, r.bindError(err)
+	}
+	return text, bound, nil
+}
+
+// scans counts the places of a tree that name each input.
+func (r *rewriter) scans(tree node) []int {
+	out := make([]int, len(r.inputs))
+	visitAll(map[string]any(tree), func(n node) {
+		if n.str("type") != "BASE_TABLE" {
+			return
+		}
+		for i, in := range r.inputs {
+			if n.str("table_name") == inputName(in.index) {
+				out[i]++
+			}
+		}
+	})
+	return out
+}
+
+// learn binds a tree whose operations wait for types, and no more: nothing of it is
+// computed, as it would be when a plan is made of constants. What a tree may make is
+// held to its bounds even so, since some functions are asked for a constant when they
+// are bound. A tree that stands over a relation has its text.
+func (p *planner) learn(r *rewriter, tree node, schemas map[string]*arrow.Schema, over string) error {
+	if err := r.withoutSubqueries(tree); err != nil {
+		return err
+	}
+	held := *r
+	if err := held.hold(tree.child("node")); err != nil {
+		return err
+	}
+	text, err := printSelect(tree)
+	if err != nil {
+		return err
+	}
+	bound, err := p.bind("DESCRIBE "+text+over, schemas, r)
+	if err != nil {
+		return err
+	}
+	bound.close()
+	return nil
 }
 
 // rewriter sets up the inputs in a fixed order.
@@ -209,6 +280,21 @@ func (p *planner) masks(r *rewriter, text string, columns []string, schemas map[
 			return nil, p.inRule(i, err)
 		}
 	}
+	for i, tree := range trees {
+		top := selectOf(tree)
+		err := rules[i].resolve([]any{map[string]any(top)}, func() error {
+			rule := *rules[i]
+			rule.inputs = r.inputs
+			return p.learn(&rule, clone(map[string]any(top)).(map[string]any), schemas, " FROM ("+text+") AS result")
+		})
+		if err != nil {
+			return nil, p.inRule(i, rules[i].bindError(err))
+		}
+		if err := rules[i].hold(top.child("node")); err != nil {
+			return nil, p.inRule(i, err)
+		}
+		trees[i] = top.child("node").nodes("select_list")[0]
+	}
 	conditions, err := printExpressions(trees)
 	if err != nil {
 		return nil, err
@@ -243,7 +329,7 @@ func (p *planner) checkConditions(r *rewriter, rules []*rewriter, conditions []s
 	for i, c := range conditions {
 		one, err := over(c)
 		if err != nil {
-			return p.inRule(i, rules[i].bindFault(err.Error()))
+			return p.inRule(i, rules[i].bindError(err))
 		}
 		one.close()
 	}
@@ -296,9 +382,6 @@ func (p *planner) condition(i int, columns []string) (node, *rewriter, error) {
 		}
 	}
 	if err := r.expr(items[0], place{condition: true}); err != nil {
-		return nil, nil, err
-	}
-	if err := r.hold(top); err != nil {
 		return nil, nil, err
 	}
 	return items[0], r, nil

@@ -22,11 +22,7 @@ func (v *Evaluator) Predicate(ctx context.Context, schema *arrow.Schema, conditi
 	if err != nil {
 		return nil, err
 	}
-	spelled, err := sparkText(condition)
-	if err != nil {
-		return nil, inExpression(err, []string{condition})
-	}
-	tree, _, err := parseSelect("SELECT ("+spelled+"\n)", newOrigin("", spelled, 1))
+	tree, _, err := parseSelect("SELECT ("+condition+"\n)", newOrigin("", condition, 1))
 	if err != nil {
 		return nil, inExpression(err, []string{condition})
 	}
@@ -405,6 +401,9 @@ func castConstant(v any, t node) (any, bool) {
 		if name == "DOUBLE" {
 			return exactDouble(v.Value.BigInt().Int64(), v.Scale)
 		}
+		// 0.1 is spelled as a cast that gives it its type.
+		scale, ok := t.child("type_info")["scale"].(json.Number)
+		return v, ok && name == "DECIMAL" && string(scale) == strconv.Itoa(int(v.Scale))
 	case float64:
 		return v, name == "DOUBLE"
 	}

@@ -46,7 +46,20 @@ type rewriter struct {
 	// places remembers where names stand, for errors found when binding.
 	places  map[string]int
 	unnamed []unnamedItem // select items whose derived name the rewriting changes
+
+	// waiting are the operations whose meaning depends on types, by what they are
+	// and by the number of their probe; selects are the lists of the SELECTs in the
+	// order in which they are evaluated.
+	waiting, byNumber map[string]*untyped
+	selects           map[int][]node
+	subqueries        map[string]sqlType // the types of values of subqueries
+	after             map[int][]span     // what must have its types before
+	froms             []int              // where the FROM clauses begin that are being read
+	within            []int              // the SELECTs whose expressions are being read
 }
+
+// span is a range of SELECTs, the last left out.
+type span struct{ from, to int }
 
 // unnamedItem is a select item without alias and the tree it had.
 type unnamedItem struct {
@@ -73,6 +86,7 @@ type scope struct {
 	name   string
 	rel    rel
 	uses   map[*input]int // scans one reference costs
+	span   span
 }
 
 func (s *scope) find(name string) *scope {
@@ -87,8 +101,11 @@ func (s *scope) find(name string) *scope {
 // place says where an expression stands.
 type place struct {
 	scope     *scope
-	streaming bool // in a SELECT over the stream
-	condition bool // in an expectation: no subquery, no aggregate
+	streaming bool   // in a SELECT over the stream
+	condition bool   // in an expectation: no subquery, no aggregate
+	query     int    // the SELECT, counted in the order of evaluation
+	item      int    // of its list; beyond it, another clause
+	lambda    string // what the lambda around it runs over
 }
 
 func (r *rewriter) at(n node) fault.Where {
@@ -155,12 +172,13 @@ func (r *rewriter) withClause(n node, in *scope) (*scope, error) {
 			return nil, r.refuse(n, "USING KEY in the CTE %s is not supported", name)
 		}
 		before := r.uses()
+		begins := len(r.selects)
 		body := cte.child("query").child("node")
 		got, err := r.query(body, in)
 		if err != nil {
 			return nil, err
 		}
-		added := &scope{parent: in, name: name, rel: got, uses: map[*input]int{}}
+		added := &scope{parent: in, name: name, rel: got, uses: map[*input]int{}, span: span{begins, len(r.selects)}}
 		// A definition scans nothing; each reference does.
 		for i, was := range before {
 			added.uses[r.inputs[i]] = r.inputs[i].uses - was
@@ -180,7 +198,10 @@ func (r *rewriter) uses() []int {
 }
 
 func (r *rewriter) selectNode(n node, in *scope) (rel, error) {
+	r.froms = append(r.froms, len(r.selects))
 	from, err := r.from(n.child("from_table"), in)
+	begins := r.froms[len(r.froms)-1]
+	r.froms = r.froms[:len(r.froms)-1]
 	if err != nil {
 		return rel{}, err
 	}
@@ -189,12 +210,19 @@ func (r *rewriter) selectNode(n node, in *scope) (rel, error) {
 			return rel{}, err
 		}
 	}
-	ctx := place{scope: in, streaming: from.stream}
-	for _, item := range n.nodes("select_list") {
+	ctx := r.newPlace(in, from.stream)
+	r.after[ctx.query] = append(r.after[ctx.query], span{begins, ctx.query})
+	r.within = append(r.within, ctx.query)
+	defer func() { r.within = r.within[:len(r.within)-1] }()
+	items := n.nodes("select_list")
+	r.selects[ctx.query] = items
+	for i, item := range items {
+		ctx.item = i
 		if err := r.selectItem(item, ctx, from); err != nil {
 			return rel{}, err
 		}
 	}
+	ctx.item = len(items)
 	for _, key := range []string{"where_clause", "having", "qualify"} {
 		if e := n.child(key); e != nil {
 			if err := r.expr(e, ctx); err != nil {
@@ -210,10 +238,32 @@ func (r *rewriter) selectNode(n node, in *scope) (rel, error) {
 	if err := r.modifiers(n, ctx); err != nil {
 		return rel{}, err
 	}
+	spread(map[string]any(n))
 	if from.stream {
 		n["select_list"] = append(n.list("select_list"), any(columnRef(relation.RowColumn)))
 	}
 	return rel{stream: from.stream}, nil
+}
+
+// newPlace is a place in another SELECT, or in something else that is evaluated by itself.
+func (r *rewriter) newPlace(in *scope, streaming bool) place {
+	if r.selects == nil {
+		r.selects, r.after = map[int][]node{}, map[int][]span{}
+	}
+	ctx := place{scope: in, streaming: streaming, query: len(r.selects)}
+	r.selects[ctx.query] = nil
+	var after []span
+	for s := in; s != nil; s = s.parent {
+		after = append(after, s.span)
+	}
+	if len(r.froms) > 0 {
+		after = append(after, span{r.froms[0], ctx.query}) // LATERAL
+	}
+	if k := len(r.within); k > 0 {
+		after = append(after, r.after[r.within[k-1]]...)
+	}
+	r.after[ctx.query] = after
+	return ctx
 }
 
 // streamable refuses the clauses of a SELECT that need more than one batch.
@@ -284,8 +334,14 @@ func (r *rewriter) modifiers(n node, ctx place) error {
 // takes its name from its text: where rewriting changes that, the name it had
 // becomes its alias.
 func (r *rewriter) selectItem(item node, ctx place, from rel) error {
-	if err := r.reserved(item, item.str("alias")); err != nil {
+	if err := r.reserved(item, strings.TrimPrefix(item.str("alias"), columnsAlias)); err != nil {
 		return err
+	}
+	if done, err := r.generator(item, ctx); done || err != nil {
+		return err
+	}
+	if strings.HasPrefix(item.str("alias"), columnsAlias) {
+		return syntaxError(r.at(item), "several names are given to one column")
 	}
 	named := item.str("alias") != "" || containsStar(item) || len(item.strings("column_names")) > 1
 	var original node
@@ -317,7 +373,7 @@ func (r *rewriter) setOperation(n node, in *scope) (rel, error) {
 		}
 	}
 	if streams == 0 {
-		return rel{}, r.modifiers(n, place{scope: in})
+		return rel{}, r.modifiers(n, r.newPlace(in, false))
 	}
 	kind := n.str("setop_type")
 	switch {
@@ -349,7 +405,7 @@ func (r *rewriter) recursive(n node, in *scope) (rel, error) {
 			r.inputs[i].uses++
 		}
 	}
-	return rel{}, r.modifiers(n, place{scope: in})
+	return rel{}, r.modifiers(n, r.newPlace(in, false))
 }
 
 // reserved refuses names that begin as the hidden columns do.

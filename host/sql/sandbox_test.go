@@ -78,7 +78,7 @@ func TestDeepAndLongTextsAreErrorsNotCrashes(t *testing.T) {
 }
 
 func TestLargeSortsSpillOrFailByName(t *testing.T) {
-	const text = "SELECT max(n) AS m FROM (SELECT row_number() OVER (ORDER BY s) AS n FROM (SELECT md5(range::VARCHAR) || md5((range + 1)::VARCHAR) AS s FROM range(1000000)))"
+	const text = "SELECT max(n) AS m FROM (SELECT row_number() OVER (ORDER BY s) AS n FROM (SELECT md5(id::VARCHAR) || md5((id + 1)::VARCHAR) AS s FROM range(1000000)))"
 	for _, dir := range []string{t.TempDir(), ""} {
 		e, err := Open(t.Context(), Options{MemoryLimit: "50MB", Threads: 1, TempDir: dir})
 		if err != nil {

@@ -43,7 +43,7 @@ func TestStreamingQueries(t *testing.T) {
 		{"asof join", "SELECT o.id, r.rate FROM orders o ASOF LEFT JOIN (SELECT id, max(rate) AS rate FROM rates GROUP BY id) r ON o.id >= r.id", "1 1.00 0|2 1.00 1|3 2.50 2", "id rate __weir_row"},
 		{"union all of the stream", "SELECT id FROM orders UNION ALL SELECT qty FROM orders WHERE qty > 5", "1 0|2 1|3 2|7 2", "id __weir_row"},
 		{"clock", "SELECT id, now() AS a, current_date AS b, current_timestamp() AS c, localtimestamp AS d FROM orders WHERE id = 1", `1 "2026-04-13T10:30:00.123456Z" "2026-04-13" "2026-04-13T10:30:00.123456Z" "2026-04-13T10:30:00.123456" 0`, "id a b c d __weir_row"},
-		{"backticks and quotes", "SELECT `id`, \"qty\" FROM `orders` WHERE `qty` = 5", "1 5 0", "id qty __weir_row"},
+		{"backticks and quotes", "SELECT `id`, \"qty\" AS q FROM `orders` WHERE `qty` = 5", `1 "qty" 0`, "id q __weir_row"},
 		{"columns expression", "SELECT COLUMNS('i.*') FROM orders WHERE id = 3", `3 [{"sku":"c","n":9}] 2`, "id items __weir_row"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -125,8 +125,8 @@ func TestWhatAStreamCannotDoIsRefusedByName(t *testing.T) {
 		{"SELECT id, id FROM orders", "COLUMN_ALREADY_EXISTS", "id"},
 		{"SELECT nope FROM orders", "UNRESOLVED_COLUMN", "nope"},
 		{"SELECT nosuch(id) AS x FROM orders", "UNRESOLVED_ROUTINE", "nosuch"},
-		{"SELECT a / id AS x FROM orders", "UNSUPPORTED_DECIMAL_DIVISION", "DOUBLE"},
-		{"SELECT tags[0] AS x FROM orders", "INVALID_ARRAY_INDEX", "from 1"},
+		{"SELECT tags[1:2] AS x FROM orders", "NOT_SUPPORTED", "slice"},
+		{"SELECT id:x AS x FROM orders", "NOT_SUPPORTED", "get_json_object"},
 		{"SELECT id::HUGEINT AS x FROM orders", "UNSUPPORTED_DATATYPE", "DECIMAL(38,0)"},
 		{"SELECT INTERVAL 1 DAY AS x FROM orders", "UNSUPPORTED_DATATYPE", "INTERVAL"},
 		{"SELECT id + $1 AS x FROM orders", "NOT_SUPPORTED", "parameter"},

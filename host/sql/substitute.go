@@ -9,7 +9,7 @@ import (
 )
 
 // substitute puts the values of the configuration in place of ${key}, but not
-// inside comments. Inside quotes a value is data: its quotes are doubled, so it
+// inside comments. Inside quotes a value is data: its quotes and backslashes are doubled, so it
 // cannot end the text it stands in.
 func substitute(src string, conf map[string]string, o *origin) (string, *origin, error) {
 	e := newEdit(src)
@@ -27,11 +27,16 @@ func substitute(src string, conf map[string]string, o *origin) (string, *origin,
 			if !ok {
 				return "", nil, unsetKey(key, conf).At(o.where(i))
 			}
+			if quote == '\'' || quote == '"' {
+				value = strings.ReplaceAll(value, `\`, `\\`)
+			}
 			if quote != 0 {
 				value = strings.ReplaceAll(value, string(quote), string([]byte{quote, quote}))
 			}
 			e.replace(i, i+length, value)
 			i += length
+		case c == '\\' && (quote == '\'' || quote == '"'):
+			i += 2
 		case quote != 0:
 			if c == quote {
 				quote = 0

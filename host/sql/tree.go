@@ -136,12 +136,17 @@ func castNode(child map[string]any, typeID string) map[string]any {
 	}
 }
 
-// parseSelect parses the one SELECT of a text, in Spark's or DuckDB's spelling.
+// parseSelect parses the one SELECT of a text in Spark's spelling.
 func parseSelect(text string, o *origin) (node, *origin, error) {
 	text, o, err := spell(text, o)
 	if err != nil {
 		return nil, nil, err
 	}
+	return parseTree(text, o)
+}
+
+// parseTree parses the one SELECT of a text in DuckDB's spelling.
+func parseTree(text string, o *origin) (node, *origin, error) {
 	out, err := onGrammar("SELECT json_serialize_sql(?::VARCHAR)::VARCHAR", text)
 	if err != nil {
 		return nil, nil, err

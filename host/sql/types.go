@@ -7,6 +7,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/duckdb/duckdb-go/v2/mapping"
+
+	"github.com/weir-data/weir/host/fault"
 )
 
 // outType is what a DuckDB type is outside.
@@ -171,4 +173,47 @@ func retype(data arrow.ArrayData, dt arrow.DataType) arrow.ArrayData {
 		c.Release()
 	}
 	return made
+}
+
+// duckType writes a type as DuckDB does.
+func duckType(dt arrow.DataType) (string, error) {
+	switch t := dt.(type) {
+	case *arrow.ListType:
+		elem, err := duckType(t.Elem())
+		return elem + "[]", err
+	case *arrow.MapType:
+		key, err := duckType(t.KeyType())
+		if err != nil {
+			return "", err
+		}
+		value, err := duckType(t.ItemType())
+		return "MAP(" + key + ", " + value + ")", err
+	case *arrow.StructType:
+		fields := make([]string, t.NumFields())
+		for i, f := range t.Fields() {
+			elem, err := duckType(f.Type)
+			if err != nil {
+				return "", err
+			}
+			fields[i] = quoteName(f.Name) + " " + elem
+		}
+		return "STRUCT(" + strings.Join(fields, ", ") + ")", nil
+	case *arrow.Decimal128Type:
+		return fmt.Sprintf("DECIMAL(%d,%d)", t.Precision, t.Scale), nil
+	case *arrow.TimestampType:
+		if t.TimeZone == "" {
+			return "TIMESTAMP_NTZ", nil
+		}
+		return "TIMESTAMP", nil
+	}
+	if name, ok := duckNames[dt.ID()]; ok {
+		return name, nil
+	}
+	return "", fault.New("UNSUPPORTED_DATATYPE", "the type %s is not one of the SQL engine", dt)
+}
+
+var duckNames = map[arrow.Type]string{
+	arrow.BOOL: "BOOLEAN", arrow.INT8: "TINYINT", arrow.INT16: "SMALLINT", arrow.INT32: "INTEGER", arrow.INT64: "BIGINT",
+	arrow.UINT8: "UTINYINT", arrow.UINT16: "USMALLINT", arrow.UINT32: "UINTEGER", arrow.UINT64: "UBIGINT",
+	arrow.FLOAT32: "FLOAT", arrow.FLOAT64: "DOUBLE", arrow.STRING: "VARCHAR", arrow.BINARY: "BLOB", arrow.DATE32: "DATE", arrow.TIME64: "TIME",
 }

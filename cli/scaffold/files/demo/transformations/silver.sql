@@ -12,12 +12,12 @@ AS SELECT
   quote.currency                      AS currency,
   CAST(quote.rate AS DECIMAL(18,6))   AS rate
 FROM (
-  SELECT "Date" AS rate_date, UNNEST([
+  SELECT `Date` AS rate_date, UNNEST([
       {'currency': 'USD', 'rate': USD}, {'currency': 'JPY', 'rate': JPY}, {'currency': 'CZK', 'rate': CZK},
       {'currency': 'DKK', 'rate': DKK}, {'currency': 'GBP', 'rate': GBP}, {'currency': 'HUF', 'rate': HUF},
       {'currency': 'PLN', 'rate': PLN}, {'currency': 'RON', 'rate': RON}, {'currency': 'SEK', 'rate': SEK},
       {'currency': 'CHF', 'rate': CHF}, {'currency': 'ISK', 'rate': ISK}, {'currency': 'NOK', 'rate': NOK},
-      {'currency': 'TRY', 'rate': "TRY"}, {'currency': 'AUD', 'rate': AUD}, {'currency': 'BRL', 'rate': BRL},
+      {'currency': 'TRY', 'rate': `TRY`}, {'currency': 'AUD', 'rate': AUD}, {'currency': 'BRL', 'rate': BRL},
       {'currency': 'CAD', 'rate': CAD}, {'currency': 'CNY', 'rate': CNY}, {'currency': 'HKD', 'rate': HKD},
       {'currency': 'IDR', 'rate': IDR}, {'currency': 'ILS', 'rate': ILS}, {'currency': 'INR', 'rate': INR},
       {'currency': 'KRW', 'rate': KRW}, {'currency': 'MXN', 'rate': MXN}, {'currency': 'MYR', 'rate': MYR},
