@@ -4,7 +4,8 @@
 //
 // # What happens to a query
 //
-//  1. spelling.go: Spark's `names`, bare DECIMAL and * EXCEPT become DuckDB's.
+//  1. spelling.go: what DuckDB's parser does not take as Spark writes it is spelled
+//     in its way.
 //  2. tree.go: DuckDB's json_serialize_sql gives the syntax tree of exactly one
 //     SELECT; anything else is refused.
 //  3. rewrite.go, expression.go: the tree is checked node by node against what
@@ -39,27 +40,24 @@
 //
 // # The dialect
 //
-// It is DuckDB's SQL, with Spark's meaning wherever both know a word:
+// It is Spark's SQL in ANSI mode, computed by DuckDB: what is not refused gives the
+// value and the type that Spark gives. docs/sql.md is the user's page, facts_test.go
+// holds the engine to some 1,250 lines with the values of Spark itself. Where Spark
+// has no word for something, DuckDB's is there: [1, 2], {'a': 1}, ASOF JOIN.
 //
-//   - TIMESTAMP is an instant (DuckDB: TIMESTAMPTZ), TIMESTAMP_NTZ a wall-clock
-//     time; DECIMAL alone is DECIMAL(10,0);
-//   - concat, split, regexp_replace, regexp_extract, log, dayofweek, date_add,
-//     to_date, date_format and others are Spark's: see spark.go;
-//   - hash and element_at, which differ and have no exact equal, are refused;
-//   - x[0] is refused: lists count from 1 here, from 0 in Spark;
-//   - a division in which one side is a decimal and the other a decimal or an
-//     integer is refused with [UNSUPPORTED_DECIMAL_DIVISION]: Spark gives a
-//     decimal, DuckDB an inexact DOUBLE;
-//   - CAST to an integer cuts a fraction off and takes only whole numbers from
-//     texts (DuckDB: rounds both); lists, structs and maps are cast part by part,
-//     and date_add and its kin take no fractions;
-//   - * EXCEPT (a, b) leaves columns out, as EXCLUDE does;
-//   - HUGEINT is a plan error in a streaming query; in an ordinary one it comes
-//     out as DECIMAL(38,0).
+//   - spelling.go, spellclauses.go: texts, names, numbers, operators and clauses that
+//     DuckDB's parser does not take as Spark writes them;
+//   - spark.go: functions as templates; signature.go casts their arguments as Spark
+//     does by itself; special.go, times.go, texts.go, lists.go, jsontext.go,
+//     javaregex.go, aggregates.go, generators.go have those that no template says;
+//   - typed.go: an operation whose meaning depends on types (/, x[i], CAST, round …)
+//     waits as a call of probe.go's function, until binding has told the types of
+//     its arguments; a query is bound once for each level of such operations;
+//   - number.go, calendar.go, cast.go: arithmetic, dates and casts by type.
 //
-// What stays different, since DuckDB's parser or types decide it: "x" is a
-// name, not a text; '\n' in a text is two characters; avg of a decimal is
-// DOUBLE; 1/0 is infinity; array_position of a missing element is NULL.
+// What stays different: HUGEINT and the unsigned integers are types of their own, a
+// sum of floating numbers depends on the order of its rows, as it does in Spark, and
+// sine and its kin may differ in the last digit.
 //
 // # Expectations
 //
@@ -71,10 +69,7 @@
 //
 // Evaluator evaluates what Delta tables carry (constraints, generated columns,
 // defaults) and the conditions of DELETE and UPDATE, by the same rules as
-// expectations: one row's columns and nothing else. These texts come from Spark,
-// so they are Spark's to the letter: "x" is a text, a backslash escapes, 5L is a
-// BIGINT, and <=>, !, DIV and RLIKE are operators (sparktext.go). x[i] is refused:
-// only its type tells whether i is a place or a key.
+// expectations: one row's columns and nothing else.
 //
 // # Isolation
 //
