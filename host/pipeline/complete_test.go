@@ -5,9 +5,12 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"runtime/debug"
+	"runtime/metrics"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/weir-data/weir/host/delta"
 	"github.com/weir-data/weir/host/fault"
@@ -286,5 +289,41 @@ SELECT count(*) > 0 AS filled FROM event_log(TABLE(orders));
 		if err := p.plans(t); fault.CodeOf(err) != code {
 			t.Errorf("%s: %v", query, err)
 		}
+	}
+}
+
+// A refresh whose groups do not fit into the engine's share of the memory
+// spills, and what passes through Go's heap does not pile up there.
+func TestARefreshLargerThanItsMemory(t *testing.T) {
+	p := newProject(t, "memory_limit: 128MiB")
+	p.write("sql/a.sql", `CREATE OR REFRESH MATERIALIZED VIEW rows AS
+SELECT range AS id, md5(CAST(range AS STRING)) AS a, concat(md5(CAST(range * 7 AS STRING)), md5(CAST(range * 11 AS STRING))) AS b FROM range(0, 600000);
+CREATE OR REFRESH MATERIALIZED VIEW groups AS SELECT a, max(b) AS b, count(*) AS n FROM rows GROUP BY a;`)
+	defer debug.SetMemoryLimit(debug.SetMemoryLimit(-1))
+	most, done := make(chan uint64), make(chan struct{})
+	go func() {
+		sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
+		peak := uint64(0)
+		for {
+			metrics.Read(sample)
+			peak = max(peak, sample[0].Value.Uint64())
+			select {
+			case <-done:
+				most <- peak
+				return
+			case <-time.After(5 * time.Millisecond):
+			}
+		}
+	}()
+	r := p.run(RunOptions{})
+	close(done)
+	peak := <-most
+	if f := r.flow(t, "groups"); f.State != Completed || f.RowsWritten != 600000 {
+		t.Fatalf("%s %v", f.State, f.Err)
+	}
+	// The engine's share is 64 MiB, and the groups take more. What is on the heap,
+	// garbage included, is what the task that encodes them takes.
+	if peak > 2*taskMemory {
+		t.Errorf("%d MiB of heap", peak>>20)
 	}
 }
