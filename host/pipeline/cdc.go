@@ -17,9 +17,9 @@ import (
 // are dotted paths, expressions are SQL over the columns of the source.
 type changes struct {
 	keys              []string
-	sequenceBy        string
-	deleteWhen        string
-	truncateWhen      string
+	sequenceBy        sql.Expression
+	deleteWhen        sql.Expression
+	truncateWhen      sql.Expression
 	ignoreNulls       bool
 	ignoreNullsOn     []string // nil for all but ignoreNullsExcept
 	ignoreNullsExcept []string
@@ -32,7 +32,7 @@ type changes struct {
 
 func changesOfStatement(c *sql.AutoCDC) *changes {
 	return &changes{
-		keys: c.Keys, sequenceBy: c.SequenceBy.Text, deleteWhen: c.DeleteWhen.Text, truncateWhen: c.TruncateWhen.Text,
+		keys: c.Keys, sequenceBy: c.SequenceBy, deleteWhen: c.DeleteWhen, truncateWhen: c.TruncateWhen,
 		ignoreNulls:   c.IgnoreNullUpdates || c.IgnoreNullOn != nil || c.IgnoreNullExcept != nil,
 		ignoreNullsOn: c.IgnoreNullOn, ignoreNullsExcept: c.IgnoreNullExcept,
 		columns: c.Columns, except: c.Except, scdType: c.SCDType, history: c.TrackHistory, historyExcept: c.TrackExcept,
@@ -41,7 +41,7 @@ func changesOfStatement(c *sql.AutoCDC) *changes {
 
 func changesOfManifest(f *abi.Flow) *changes {
 	return &changes{
-		keys: f.Keys, sequenceBy: f.SequenceBy, deleteWhen: f.ApplyAsDeletes, truncateWhen: f.ApplyAsTruncates,
+		keys: f.Keys, sequenceBy: sql.Expression{Text: f.SequenceBy}, deleteWhen: sql.Expression{Text: f.ApplyAsDeletes}, truncateWhen: sql.Expression{Text: f.ApplyAsTruncates},
 		ignoreNulls: f.IgnoreNullUpdates, columns: f.ColumnList, except: f.ExceptColumnList,
 		scdType: f.StoredAsSCDType, history: f.TrackHistoryColumnList, historyExcept: f.TrackHistoryExceptColumnList,
 	}
@@ -73,7 +73,7 @@ func (pl *planner) changed(ctx context.Context, f *flow, source *arrow.Schema) (
 	switch {
 	case len(c.keys) == 0:
 		return nil, fault.New("INVALID_FLOW", "an AUTO CDC flow without keys").WithHint("Name under KEYS the columns that identify a row")
-	case c.sequenceBy == "":
+	case c.sequenceBy.Text == "":
 		return nil, fault.New("INVALID_FLOW", "an AUTO CDC flow without SEQUENCE BY").WithHint("Name the column that orders the changes of a key")
 	case c.scdType != 1 && c.scdType != 2:
 		return nil, fault.New("INVALID_FLOW", "SCD type %d", c.scdType).WithHint("Use 1 or 2")
@@ -84,17 +84,20 @@ func (pl *planner) changed(ctx context.Context, f *flow, source *arrow.Schema) (
 	if err != nil {
 		return nil, err
 	}
-	for _, e := range []struct{ clause, text string }{{"APPLY AS DELETE WHEN", c.deleteWhen}, {"APPLY AS TRUNCATE WHEN", c.truncateWhen}} {
-		if e.text == "" {
+	for _, e := range []struct {
+		clause string
+		text   sql.Expression
+	}{{"APPLY AS DELETE WHEN", c.deleteWhen}, {"APPLY AS TRUNCATE WHEN", c.truncateWhen}} {
+		if e.text.Text == "" {
 			continue
 		}
 		if t, err := pl.expression(ctx, e.clause, e.text, source); err != nil {
 			return nil, err
 		} else if t.ID() != arrow.BOOL {
-			return nil, fault.New("DATATYPE_MISMATCH", "%s (%s) is of type %s", e.clause, e.text, typeName(t)).WithHint("It must be a condition")
+			return nil, fault.New("DATATYPE_MISMATCH", "%s (%s) is of type %s", e.clause, e.text.Text, typeName(t)).WithHint("It must be a condition")
 		}
 	}
-	if c.truncateWhen != "" && c.scdType == 2 {
+	if c.truncateWhen.Text != "" && c.scdType == 2 {
 		return nil, fault.New("NOT_SUPPORTED", "APPLY AS TRUNCATE WHEN is for SCD type 1")
 	}
 	return c.target(source, sequence), nil
@@ -121,8 +124,9 @@ func (c *changes) target(source *arrow.Schema, sequence arrow.DataType) *arrow.S
 }
 
 // expression gives the type of an expression over the columns of a source.
-func (pl *planner) expression(ctx context.Context, clause, text string, source *arrow.Schema) (arrow.DataType, error) {
-	s := &sqlStep{engine: pl.p.engine, query: sql.Query{Text: "SELECT (" + text + ") AS value FROM source", Stream: "source"}, from: "source"}
+func (pl *planner) expression(ctx context.Context, clause string, e sql.Expression, source *arrow.Schema) (arrow.DataType, error) {
+	s := &sqlStep{engine: pl.p.engine, query: e.Select("source"), from: "source"}
+	s.query.Stream = "source"
 	out, err := s.Schema(ctx, relation.SourceColumns(source.Fields(), false))
 	if err != nil {
 		return nil, fault.Wrap(err, codeOr(err, "INVALID_FLOW"), "%s cannot be computed", clause)

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/apache/arrow-go/v18/arrow"
+
 	"github.com/weir-data/weir/host/fault"
 )
 
@@ -177,5 +179,21 @@ func TestFlowsThatAreRefused(t *testing.T) {
 		{"AUTO CDC INTO t FROM STREAM(s) KEYS (id) SEQUENCE BY n", "UNSUPPORTED_PIPELINE_STATEMENT", "CREATE FLOW", "column 1"},
 	} {
 		wantFault(t, c.text, c.code, c.says, c.where)
+	}
+}
+
+func TestTheExpressionsOfAFlowKeepTheirPlace(t *testing.T) {
+	list, err := ParsePipeline("t.sql", "CREATE FLOW f AS AUTO CDC INTO t FROM STREAM(s) KEYS (id)\n  APPLY AS DELETE WHEN\n    id > nope\n  SEQUENCE BY id", Settings{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := openEngine(t)
+	in := map[string]*arrow.Schema{"s": stream(t, table(t, "id INT", "[]"), "").Schema()}
+	if s, err := e.Describe(t.Context(), list[0].CDC.SequenceBy.Select("s"), in); err != nil || s.Field(0).Type != arrow.PrimitiveTypes.Int32 {
+		t.Errorf("%v, %v", s, err)
+	}
+	_, err = e.Describe(t.Context(), list[0].CDC.DeleteWhen.Select("s"), in)
+	if fault.CodeOf(err) != "UNRESOLVED_COLUMN" || !strings.Contains(err.Error(), "t.sql, line 3, column 10") {
+		t.Error(err)
 	}
 }

@@ -195,11 +195,8 @@ func (p *parser) expressionText(t token, what string) (Expression, error) {
 	}
 	at := p.origin.where(t.start)
 	e := Expression{Text: p.text(t), Line: int(at.Line), Column: int(at.Column), origin: p.origin.within(t.start)}
-	const wrap = "SELECT ("
-	edited := newEdit(e.Text)
-	edited.replace(0, 0, wrap)
-	edited.replace(len(e.Text), len(e.Text), "\n)")
-	text, o := edited.finish(e.origin)
+	q := e.Select("")
+	text, o := q.Text, q.origin
 	if _, _, err := parseSelect(text, o); err != nil {
 		return Expression{}, err
 	}

@@ -104,6 +104,24 @@ type Expression struct {
 	origin *origin
 }
 
+// Select gives the query of the expression over a relation, or over none. What
+// it says of errors stands where the expression does.
+func (e Expression) Select(relation string) Query {
+	o := e.origin
+	if o == nil {
+		o = newOrigin("", e.Text, 1)
+	}
+	end := "\n) AS value"
+	if relation != "" {
+		end += " FROM " + quoteName(relation)
+	}
+	edited := newEdit(e.Text)
+	edited.replace(0, 0, "SELECT (")
+	edited.replace(len(e.Text), len(e.Text), end)
+	text, o := edited.finish(o)
+	return Query{Text: text, File: o.file, Line: e.Line, origin: o}
+}
+
 // KeyConstraint is a PRIMARY KEY or FOREIGN KEY: information for readers, which
 // nothing enforces.
 type KeyConstraint struct {
