@@ -44,6 +44,11 @@ func TestStreamingQueries(t *testing.T) {
 		{"union all of the stream", "SELECT id FROM orders UNION ALL SELECT qty FROM orders WHERE qty > 5", "1 0|2 1|3 2|7 2", "id __weir_row"},
 		{"clock", "SELECT id, now() AS a, current_date AS b, current_timestamp() AS c, localtimestamp AS d FROM orders WHERE id = 1", `1 "2026-04-13T10:30:00.123456Z" "2026-04-13" "2026-04-13T10:30:00.123456Z" "2026-04-13T10:30:00.123456" 0`, "id a b c d __weir_row"},
 		{"backticks and quotes", "SELECT `id`, \"qty\" AS q FROM `orders` WHERE `qty` = 5", `1 "qty" 0`, "id q __weir_row"},
+		{"lateral view", "SELECT id, item.sku AS sku FROM orders LATERAL VIEW explode(items) e AS item", `1 "a" 0|1 "b" 0|3 "c" 2`, "id sku __weir_row"},
+		{"lateral view outer", "SELECT id, p, item.sku AS sku FROM orders LATERAL VIEW OUTER posexplode(items) e AS p, item", `1 0 "b" 0|1 1 "a" 0|2 null null 1|3 0 "c" 2`, "id p sku __weir_row"},
+		{"explode in the select list", "SELECT id, posexplode(items) AS (p, item) FROM orders WHERE id = 3", `3 0 {"sku":"c","n":9} 2`, "id p item __weir_row"},
+		{"aggregate of a table in a subquery", "SELECT id, (SELECT sum(rate) FROM rates) / 2 AS half FROM orders WHERE id = 1", "1 2.000000 0", "id half __weir_row"},
+		{"aggregate over the list of one row", "SELECT id, aggregate(transform(items, x -> x.n), 0, (a, n) -> a + n) AS n FROM orders", "1 3 0|2 0 1|3 9 2", "id n __weir_row"},
 		{"columns expression", "SELECT COLUMNS('i.*') FROM orders WHERE id = 3", `3 [{"sku":"c","n":9}] 2`, "id items __weir_row"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -83,6 +88,7 @@ func TestStreamingQueries(t *testing.T) {
 	}
 }
 
+// covers A127, A217
 func TestWhatAStreamCannotDoIsRefusedByName(t *testing.T) {
 	e := openEngine(t)
 	schemas := map[string]*arrow.Schema{
@@ -125,6 +131,11 @@ func TestWhatAStreamCannotDoIsRefusedByName(t *testing.T) {
 		{"SELECT id, id FROM orders", "COLUMN_ALREADY_EXISTS", "id"},
 		{"SELECT nope FROM orders", "UNRESOLVED_COLUMN", "nope"},
 		{"SELECT nosuch(id) AS x FROM orders", "UNRESOLVED_ROUTINE", "nosuch"},
+		{"SELECT sum(id) / count(*) AS a FROM orders", "UNSUPPORTED_STREAMING_OPERATION", "the aggregate sum"},
+		{"SELECT id, collect_list(qty) AS l FROM orders GROUP BY id", "UNSUPPORTED_STREAMING_OPERATION", "GROUP BY"},
+		{"SELECT count_if(qty > 1) AS n FROM orders", "UNSUPPORTED_STREAMING_OPERATION", "the aggregate count_if"},
+		{"SELECT r.id FROM rates r WHERE r.rate > (SELECT avg(qty) FROM orders)", "UNSUPPORTED_STREAMING_OPERATION", "the aggregate avg"},
+		{"SELECT id, lag(qty) OVER (ORDER BY id) AS l FROM orders", "UNSUPPORTED_STREAMING_OPERATION", "window"},
 		{"SELECT tags[1:2] AS x FROM orders", "NOT_SUPPORTED", "slice"},
 		{"SELECT id:x AS x FROM orders", "NOT_SUPPORTED", "get_json_object"},
 		{"SELECT id::HUGEINT AS x FROM orders", "UNSUPPORTED_DATATYPE", "DECIMAL(38,0)"},
