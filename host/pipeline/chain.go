@@ -188,7 +188,7 @@ type batchInput interface {
 func (p *Pipeline) batchInput(in *input, c *chain, schemas schemaOf) batchInput {
 	if in.dataset != nil && in.dataset.isView() {
 		// checkFlow let only batch views through, which a body computes whole.
-		v := &viewInput{step: p.step(in.dataset.query(), c, schemas)}
+		v := &viewInput{step: p.ruled(in.dataset, p.step(in.dataset.query(), c, schemas))}
 		c.views = append(c.views, v)
 		return v
 	}

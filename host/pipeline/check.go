@@ -3,6 +3,7 @@ package pipeline
 import (
 	"slices"
 
+	"github.com/weir-data/weir/host/expect"
 	"github.com/weir-data/weir/host/fault"
 )
 
@@ -11,8 +12,13 @@ func (g *graph) checkDataset(d *dataset) error {
 	refuse := func(code, format string, args ...any) *fault.Error {
 		return fault.New(code, format, args...).At(fault.Where{Dataset: d.id}).At(d.place)
 	}
-	if d.isView() && len(d.rules) > 0 && (d.kind == persistentView || d.query().streamInput() == nil) {
-		return refuse("NOT_SUPPORTED", "expectations on a view that streams nothing").WithHint("Put them on the materialized view that reads it")
+	if len(d.rules) > 0 && d.kind == persistentView {
+		return refuse("NOT_SUPPORTED", "expectations on a persistent view").WithHint("Put them on what it reads")
+	}
+	setsAside := func(r expect.Rule) bool { return r.Action == expect.Quarantine }
+	if d.kind == temporaryView && slices.ContainsFunc(d.rules, setsAside) && d.query().streamInput() == nil {
+		return refuse("NOT_SUPPORTED", "a quarantine for a view that streams nothing: its rows come from no single source row").
+			WithHint("Drop them, or put the rule on the materialized view that reads it")
 	}
 	if d.isTable() && d.quarantines() {
 		if other := g.tables[d.name.Quarantine()]; other != nil {
@@ -74,6 +80,10 @@ func checkFlow(f *flow) error {
 		if !streaming {
 			return refuse("INVALID_FLOW_QUERY_TYPE", "Cannot create streaming table from batch query: no input is read as a stream").
 				WithHint("Write STREAM before the input whose new rows are to be appended, or make a materialized view")
+		}
+		if ruled := f.body.ruledBatchViews(nil); len(ruled) > 0 {
+			return refuse("NOT_SUPPORTED", "beside a stream, the expectations of %s would be counted anew in every batch", ruled[0].id).
+				WithHint("Make it a materialized view and read that")
 		}
 		if path := batchFiles(&f.body); path != "" {
 			return refuse("NOT_SUPPORTED", "beside a stream, files are read as a stream only, not as a batch input").

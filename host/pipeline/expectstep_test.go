@@ -106,3 +106,43 @@ CREATE OR REFRESH STREAMING TABLE silver.bad (CONSTRAINT not_positive EXPECT (NO
 	}
 	p.wantRows("SELECT id FROM silver.bad ORDER BY id", `{"id":2}`, `{"id":8}`)
 }
+
+// covers A103: a view that is computed whole applies its expectations in the
+// materialized views that read it, each row counted once however often it is read.
+func TestExpectationsOfABatchViewApplyInTheViewsThatReadIt(t *testing.T) {
+	p := ruledProject(t)
+	p.write("sql/view.sql", `CREATE LIVE VIEW checked (
+  CONSTRAINT positive EXPECT (total > 0) ON VIOLATION DROP ROW,
+  CONSTRAINT small    EXPECT (total < 100)
+) AS SELECT id, SUM(amount) AS total FROM amounts GROUP BY id;
+CREATE TEMPORARY VIEW between AS SELECT id, total FROM checked;`)
+	p.write("sql/kept.sql", "CREATE OR REFRESH MATERIALIZED VIEW silver.kept AS SELECT a.id, b.total FROM checked AS a JOIN between AS b ON a.id = b.id;")
+	p.write("sql/passed.sql", "CREATE STREAMING TABLE silver.passed; CREATE FLOW f AS INSERT INTO ONCE silver.passed BY NAME SELECT * FROM checked;")
+	r := p.completed(RunOptions{})
+	// Groups: 1 → 5, 2 → -5, 4 → 500, NULL → 7, 6 → 6, 8 → NULL.
+	for _, f := range []FlowResult{r.flow(t, "silver.kept"), r.flow(t, "silver.passed")} {
+		if got := countsOf(f); got != "checked.positive 4/2 checked.small 4/2" || f.Dropped != 2 {
+			t.Errorf("%s: %s, %d dropped", f.Dataset, got, f.Dropped)
+		}
+	}
+	p.wantRows("SELECT id, total FROM silver.kept ORDER BY id", `{"id":1,"total":5}`, `{"id":4,"total":500}`, `{"id":6,"total":6}`)
+	p.wantRows("SELECT count(*) AS n FROM silver.passed", `{"n":4}`)
+
+	p.write("sql/view.sql", `CREATE LIVE VIEW checked (CONSTRAINT positive EXPECT (total > 0) ON VIOLATION FAIL UPDATE) AS SELECT id, SUM(amount) AS total FROM amounts GROUP BY id;
+CREATE TEMPORARY VIEW between AS SELECT id, total FROM checked;`)
+	if f := p.run(RunOptions{}).flow(t, "silver.kept"); f.State != Failed || f.Error.Code != "EXPECTATION_VIOLATED" || f.Error.Dataset != "checked" ||
+		!strings.Contains(f.Error.Message, "positive (total > 0) by 2 of 6 rows") {
+		t.Errorf("%s %+v", f.State, f.Error)
+	}
+	p.wantRows("SELECT count(*) AS n FROM silver.kept", `{"n":3}`)
+
+	for name, sql := range map[string]string{
+		"set aside":       `CREATE LIVE VIEW v (CONSTRAINT c EXPECT (id > 0) ON VIOLATION QUARANTINE) AS SELECT id FROM amounts; CREATE MATERIALIZED VIEW m AS SELECT * FROM v;`,
+		"beside a stream": `CREATE LIVE VIEW v (CONSTRAINT c EXPECT (id > 0)) AS SELECT id FROM amounts; CREATE STREAMING TABLE s AS SELECT a.id FROM STREAM(amounts) AS a JOIN v ON v.id = a.id;`,
+	} {
+		p.write("sql/refused.sql", sql)
+		if err := p.plans(t); err == nil || !strings.Contains(err.Error(), "[NOT_SUPPORTED]") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

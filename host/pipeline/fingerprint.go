@@ -50,6 +50,7 @@ type inputPrint struct {
 	Columns []string          `json:",omitempty"`
 	Options map[string]string `json:",omitempty"` // of files, or the range of changes
 	View    *bodyPrint        `json:",omitempty"`
+	Rules   []expect.Rule     `json:",omitempty"` // of the view
 }
 
 func (p *Pipeline) bodyPrint(b *body) bodyPrint {
@@ -72,7 +73,7 @@ func (p *Pipeline) bodyPrint(b *body) bodyPrint {
 		}
 		if in.dataset != nil && in.dataset.isView() {
 			view := p.bodyPrint(in.dataset.query())
-			i.View = &view
+			i.View, i.Rules = &view, in.dataset.rules
 		}
 		out.Inputs = append(out.Inputs, i)
 	}

@@ -206,7 +206,7 @@ func TestGraphRefusals(t *testing.T) {
 		"two streams":              {[]func(*built){source, table("b", "STREAM(a)", "STREAM(files:/l)")}, "NOT_SUPPORTED", []string{"a join of two streams"}},
 		"streaming view as batch":  {[]func(*built){source, view("v", "STREAM(a)"), table("b", "STREAM(a)", "v")}, "INCOMPATIBLE_STREAMING_VIEW_READ", []string{"STREAM(v)"}},
 		"batch view as stream":     {[]func(*built){source, view("v", "a"), table("b", "STREAM(v)")}, "INCOMPATIBLE_BATCH_VIEW_READ", nil},
-		"expectations on a view":   {[]func(*built){source, view("v", "a"), constrain("x", "warn"), table("b", "STREAM(a)")}, "NOT_SUPPORTED", []string{"expectations on a view"}},
+		"a batch view sets aside":  {[]func(*built){source, view("v", "a"), constrain("x", "quarantine"), table("b", "STREAM(a)")}, "NOT_SUPPORTED", []string{"a quarantine for a view that streams nothing"}},
 		"an expectation twice":     {[]func(*built){source, constrain("x", "warn"), constrain("x", "drop")}, "DUPLICATE_EXPECTATION", []string{`"x"`}},
 		"an unknown action":        {[]func(*built){source, constrain("x", "explode")}, "INVALID_EXPECTATION", []string{"explode"}},
 		"an unknown property":      {[]func(*built){source, property("weir.onrowerrors", "skip")}, "UNKNOWN_OPTION", []string{"weir.onRowError", "line 1"}},
