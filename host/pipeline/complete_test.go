@@ -145,7 +145,7 @@ func (p *project) logged(kind string) []string {
 	return out
 }
 
-// covers A176: what is not the same twice is computed each time; a policy may
+// covers A151 A174 A176: what is not the same twice is computed each time; a policy may
 // ask for that, and one that cannot be kept is refused.
 func TestRefreshPolicies(t *testing.T) {
 	p := newProject(t, landingConf)
@@ -325,5 +325,24 @@ CREATE OR REFRESH MATERIALIZED VIEW groups AS SELECT a, max(b) AS b, count(*) AS
 	// garbage included, is what the task that encodes them takes.
 	if peak > 2*taskMemory {
 		t.Errorf("%d MiB of heap", peak>>20)
+	}
+}
+
+// covers A109: a snippet of an older pipeline does not make the wrong kind of
+// table in silence. LIVE TABLE over a batch is a view and computed as one; a
+// streaming table over a batch, in SQL or in a manifest, is an error.
+func TestOlderSnippetsMakeTheRightKind(t *testing.T) {
+	p := newProject(t, landingConf)
+	p.write("landing/a.json", ordersLine(1, 2, ""))
+	p.write("sql/a.sql", bronzeOrders+"CREATE OR REFRESH LIVE TABLE legacy AS SELECT count(*) AS n FROM LIVE.orders;")
+	p.completed(RunOptions{})
+	p.write("landing/b.json", ordersLine(2, 2, ""))
+	if d := p.completed(RunOptions{}).flow(t, "legacy").Refresh; d == nil || d.Technique != "COMPLETE_RECOMPUTE" {
+		t.Errorf("%+v", d)
+	}
+	p.wantRows("SELECT n FROM legacy", `{"n":2}`)
+	p.write("sql/b.sql", "CREATE OR REFRESH STREAMING TABLE wrong AS SELECT order_id FROM orders;")
+	if err := p.plans(t); fault.CodeOf(err) != "STREAMING_TABLE_QUERY_INVALID" || !strings.Contains(err.Error(), "Cannot create streaming table from batch query") {
+		t.Errorf("%v", err)
 	}
 }
