@@ -84,7 +84,7 @@ func main() {
 
 func measure(run, out, dir string, s settings) error {
 	wanted := strings.FieldsFunc(run, func(r rune) bool { return r == ',' || r == ' ' })
-	benches := []bench{{"P1", runP1}, {"P2", runP2}, {"P3", runP3}, {"P4", runP4}, {"P5", runP5}, {"P6", runP6}, {"P7", runP7}, {"P12", runP12}, {"P13", runP13}}
+	benches := []bench{{"P1", runP1}, {"P2", runP2}, {"P3", runP3}, {"P4", runP4}, {"P5", runP5}, {"P6", runP6}, {"P7", runP7}, {"P12", runP12}, {"P13", runP13}, {"P14", runP14}, {"P15", runP15}, {"WIDE", runWide}}
 	for _, w := range wanted {
 		if !slices.ContainsFunc(benches, func(b bench) bool { return b.id == w }) {
 			return fmt.Errorf("no figure %s is measured yet", w)
