@@ -239,7 +239,7 @@ func (r *rewriter) boundLike(n node, name string, args []any) error {
 	if err != nil {
 		return err
 	}
-	args[0] = map[string]any(guarded)
+	args[0] = guarded
 	return nil
 }
 

@@ -349,7 +349,7 @@ func (g *growing) concatenation(n node, args []any, size float64) error {
 	}
 	guarded, err := fill("__weir_room(__2, CAST("+sizeOf1+" AS DOUBLE) + "+sizeOf2+")", args...)
 	if err == nil {
-		args[1] = map[string]any(guarded)
+		args[1] = guarded
 	}
 	return err
 }

@@ -51,7 +51,7 @@ func (r *rewriter) boundLambda(n node, args []any) error {
 	if err != nil {
 		return err
 	}
-	args[0] = map[string]any(guarded)
+	args[0] = guarded
 	return nil
 }
 

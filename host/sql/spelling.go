@@ -1,6 +1,7 @@
 package sql
 
 import (
+	"errors"
 	"slices"
 	"strings"
 
@@ -37,7 +38,8 @@ func spell(text string, o *origin) (string, *origin, error) {
 
 // placedFault places a lexError, and a fault that says at which byte it is.
 func placedFault(err error, o *origin) error {
-	if f, ok := err.(*spellError); ok {
+	var f *spellError
+	if errors.As(err, &f) {
 		return f.fault.At(o.where(f.at))
 	}
 	return placed(err, o)
