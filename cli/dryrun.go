@@ -66,6 +66,7 @@ type (
 		PartitionBy  []string               `json:"partition_by,omitempty"`
 		ClusterBy    []string               `json:"cluster_by,omitempty"`
 		Properties   map[string]string      `json:"properties,omitempty"`
+		Keys         []pipeline.Key         `json:"keys,omitempty"`
 	}
 	flowLine struct {
 		Kind   string   `json:"kind"` // flow
@@ -126,7 +127,7 @@ func writePlanJSON(w io.Writer, plan *pipeline.Plan) error {
 		if err := writeJSON(w, datasetLine{"dataset", pipelineDataset{
 			Name: d.Name, Type: d.Kind, Comment: d.Comment, Private: d.Private, File: d.File, Line: d.Line,
 			Columns: d.Columns, Expectations: d.Expectations, PartitionBy: d.PartitionBy, ClusterBy: d.ClusterBy,
-			Properties: d.Properties,
+			Properties: d.Properties, Keys: d.Keys,
 		}}); err != nil {
 			return err
 		}

@@ -43,6 +43,8 @@ type Commit struct {
 	// Name and Comment of the table; empty keeps.
 	Name    string
 	Comment string
+	// NoComment takes the comment away.
+	NoComment bool
 	// ColumnComments are set on top of those there are, by column.
 	ColumnComments map[string]string
 
@@ -54,6 +56,9 @@ type Commit struct {
 	Delete []FileDelete
 	// ReplaceAll removes every live file of the version that the commit lands on.
 	ReplaceAll bool
+	// Redefines says that, with ReplaceAll, Schema is the whole definition of the
+	// columns: comments and generation expressions that it lacks are gone.
+	Redefines bool
 	// ChangeData are the files of the change data feed. With any of them all
 	// changes of the commit must be in them.
 	ChangeData []CDCFile

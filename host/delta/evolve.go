@@ -13,8 +13,9 @@ import (
 
 // evolve gives the table's schema after a commit with the schema next: the old
 // columns, with all their metadata, and then the added ones. When all rows are
-// replaced, next stands for itself, and old columns lend only their metadata.
-func (r *revision) evolve(next *arrow.Schema, replace bool) (*structType, error) {
+// replaced, next stands for itself, and old columns lend only their metadata:
+// without their comments and expressions when next redefines the table.
+func (r *revision) evolve(next *arrow.Schema, replace, redefine bool) (*structType, error) {
 	want, err := fromArrow(next.Fields(), "")
 	if err != nil {
 		return nil, err
@@ -22,7 +23,13 @@ func (r *revision) evolve(next *arrow.Schema, replace bool) (*structType, error)
 	if replace {
 		for _, f := range want.fields {
 			if o := r.schema.find(f.name); o != nil && sameType(o.typ, f.typ) {
-				f.typ, f.meta = o.typ, withComment(o.meta, f)
+				lent := o.meta
+				if redefine {
+					lent = maps.Clone(lent)
+					delete(lent, commentKey)
+					delete(lent, generationKey)
+				}
+				f.typ, f.meta = o.typ, withOwn(lent, f, commentKey, generationKey)
 			}
 		}
 		return want, nil
@@ -47,7 +54,7 @@ func (r *revision) evolveStruct(old, want *structType, path string) (*structType
 		if err != nil {
 			return nil, err
 		}
-		out.fields = append(out.fields, &field{o.name, t, o.nullable, withComment(o.meta, w)})
+		out.fields = append(out.fields, &field{o.name, t, o.nullable, withOwn(o.meta, w, commentKey)})
 	}
 	for _, w := range want.fields {
 		if old.find(w.name) != nil {
@@ -103,16 +110,19 @@ func clash(path string, table, other dataType) error {
 // sameType compares what is stored, not nullability and metadata.
 func sameType(a, b dataType) bool { return a.sparkName() == b.sparkName() }
 
-// withComment gives meta with the comment of f, if it has one.
-func withComment(meta map[string]json.RawMessage, f *field) map[string]json.RawMessage {
-	if raw, ok := f.meta[commentKey]; ok {
-		meta = maps.Clone(meta)
-		if meta == nil {
-			meta = map[string]json.RawMessage{}
-		}
-		meta[commentKey] = raw
+// withOwn gives meta with what f has of its own under the keys.
+func withOwn(meta map[string]json.RawMessage, f *field, keys ...string) map[string]json.RawMessage {
+	own := maps.Clone(f.meta)
+	maps.DeleteFunc(own, func(key string, _ json.RawMessage) bool { return !slices.Contains(keys, key) })
+	if len(own) == 0 {
+		return meta
 	}
-	return meta
+	out := maps.Clone(meta)
+	if out == nil {
+		return own
+	}
+	maps.Copy(out, own)
+	return out
 }
 
 // withComments sets comments of top-level columns.

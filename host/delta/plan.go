@@ -117,7 +117,7 @@ func (c *Commit) operation() string {
 
 // changesMetadata tells whether the commit may change the metaData action.
 func (c *Commit) changesMetadata() bool {
-	return c.Schema != nil || c.PartitionBy != nil || len(c.Properties) > 0 || len(c.Unset) > 0 || c.Name != "" || c.Comment != "" || len(c.ColumnComments) > 0 || !c.Change.empty()
+	return c.Schema != nil || c.PartitionBy != nil || len(c.Properties) > 0 || len(c.Unset) > 0 || c.Name != "" || c.Comment != "" || c.NoComment || len(c.ColumnComments) > 0 || !c.Change.empty()
 }
 
 // planMetadata adds the protocol, metaData and clustering actions that the commit needs.
@@ -138,7 +138,7 @@ func (x *transaction) planMetadata(a *attempt) error {
 	if c.Name != "" {
 		m.Name = c.Name
 	}
-	if c.Comment != "" {
+	if c.Comment != "" || c.NoComment {
 		m.Description = c.Comment
 	}
 	clustered := !slices.EqualFunc(next.clusterBy, base.clusterPaths(), slices.Equal[[]string])
@@ -174,7 +174,7 @@ func (c *Commit) raise(p Protocol, schema *structType, clustered bool) (Protocol
 
 // revise gives the definition of the table after the commit.
 func (c *Commit) revise(base *Snapshot) (*revision, error) {
-	r, err := revise(base, &demand{c.Schema, &c.Change, c.PartitionBy, c.ClusterBy, c.Properties, c.Unset, c.ReplaceAll})
+	r, err := revise(base, &demand{c.Schema, &c.Change, c.PartitionBy, c.ClusterBy, c.Properties, c.Unset, c.ReplaceAll, c.Redefines})
 	if err != nil {
 		return nil, err
 	}

@@ -31,6 +31,7 @@ type demand struct {
 	properties  map[string]string
 	unset       []string
 	replace     bool
+	redefine    bool
 }
 
 // keptByTable are the properties that the table keeps for itself: others would
@@ -81,7 +82,7 @@ func revise(base *Snapshot, d *demand) (*revision, error) {
 	}
 	if d.schema != nil {
 		var err error
-		if r.schema, err = r.evolve(d.schema, d.replace); err != nil {
+		if r.schema, err = r.evolve(d.schema, d.replace, d.redefine); err != nil {
 			return nil, err
 		}
 	}

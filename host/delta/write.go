@@ -28,12 +28,15 @@ type WriteOptions struct {
 	// TargetSize is about how large a file becomes; 0 is the table's
 	// delta.targetFileSize, or else 128 MiB.
 	TargetSize int64
-	// Properties are those that the commit will set.
+	// Properties are those that the commit will set, Unset those that it takes away.
 	Properties map[string]string
+	Unset      []string
 	// ClusterBy is for a new table; these columns always get statistics.
 	ClusterBy []string
 	// Replace says that the commit will replace all rows, so that Schema may be any.
 	Replace bool
+	// Redefines is that of the commit.
+	Redefines bool
 	// RowTracking keeps the identity of rows that the files take over from
 	// others: batches may have the columns RowIDColumn and RowCommitVersionColumn,
 	// null where a row is new. For tables whose row tracking is enabled.
@@ -148,7 +151,7 @@ func (w *FileWriter) resolve() (err error) {
 			return err
 		}
 	}
-	r, err := revise(s, &demand{schema: w.opt.Schema, partitionBy: w.opt.PartitionBy, clusterBy: w.opt.ClusterBy, properties: w.opt.Properties, replace: w.opt.Replace})
+	r, err := revise(s, &demand{schema: w.opt.Schema, partitionBy: w.opt.PartitionBy, clusterBy: w.opt.ClusterBy, properties: w.opt.Properties, unset: w.opt.Unset, replace: w.opt.Replace, redefine: w.opt.Redefines})
 	if err != nil {
 		return err
 	}

@@ -16,9 +16,10 @@ type UserActionDetails struct {
 	UserName string `json:"user_name,omitempty"`
 }
 
-// SettingDetails are the details of runtime_details: a setting without effect.
+// SettingDetails are the details of runtime_details: a setting without effect,
+// or what a table was changed to by its definition.
 type SettingDetails struct {
-	Code    string `json:"code"` // IGNORED_SETTING
+	Code    string `json:"code"` // IGNORED_SETTING or TABLE_ALTERED
 	Setting string `json:"setting"`
 	Line    int    `json:"line,omitempty"`
 }

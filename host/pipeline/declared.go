@@ -21,13 +21,13 @@ func registerDeclared(g *graph, s *Spec, m *module, decl *abi.Dataset) error {
 	d := &dataset{
 		kind: decl.Type, comment: decl.Comment, private: decl.Private, properties: decl.TableProperties,
 		partitionBy: decl.PartitionBy, clusterBy: decl.ClusterBy,
-		onRowError: stream.RowErrorPolicy(decl.OnRowError), place: place,
+		onRowError: stream.RowErrorPolicy(decl.OnRowError), guest: true, place: place,
 	}
 	if d.kind == sink {
 		d.format, d.options = decl.Format, decl.Options
 	}
 	if err := takeSettings(d, decl.TableProperties); err != nil {
-		return err.At(at).At(place)
+		return fault.Place(err, "INVALID_OPTION", fault.Where{Dataset: decl.Name, File: place.File})
 	}
 	var err error
 	if d.columns, err = declaredColumns(decl.Schema); err != nil {

@@ -32,21 +32,6 @@ func (g *graph) deprecations(statements []sql.Statement) []deprecation {
 	return out
 }
 
-// automatic gives a notice of each dataset that leaves to Lakeflow's service a
-// choice which nothing here makes.
-func (g *graph) automatic() []Notice {
-	var out []Notice
-	for _, d := range g.sorted() {
-		if d.clusterAuto {
-			out = append(out, Notice{
-				Code: "IGNORED_SETTING", Setting: "CLUSTER BY AUTO", Line: int(d.place.Line),
-				Message: fmt.Sprintf("CLUSTER BY AUTO of %s has no effect here: nothing chooses keys. Name the columns that queries filter by", d.id),
-			})
-		}
-	}
-	return out
-}
-
 // String tells it to a person.
 func (d deprecation) String() string {
 	return fmt.Sprintf("%s, line %d: %s is deprecated. %s", filepath.Base(d.file), d.line, d.what, d.instead)

@@ -27,7 +27,8 @@ func (p *Pipeline) fingerprint(f *flow) (string, error) {
 		PartitionBy, ClusterBy []string
 		Comment                string
 		Properties             map[string]string
-	}{fingerprintFormat, p.bodyPrint(&f.body), columnPrints(d.columns), d.rules, f.rowErrorPolicy(), d.partitionBy, d.clusterBy, d.comment, d.properties})
+		Keys                   []Key `json:",omitempty"`
+	}{fingerprintFormat, p.bodyPrint(&f.body), columnPrints(d.columns), d.rules, f.rowErrorPolicy(), d.partitionBy, d.clusterBy, d.comment, d.properties, keysOf(d.keys)})
 	if err != nil {
 		return "", err
 	}

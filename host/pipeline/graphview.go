@@ -127,6 +127,7 @@ type DatasetPlan struct {
 	PartitionBy  []string          `json:"partition_by,omitempty"`
 	ClusterBy    []string          `json:"cluster_by,omitempty"`
 	Properties   map[string]string `json:"properties,omitempty"`
+	Keys         []Key             `json:"keys,omitempty"`
 	// Quarantine names the table for refused rows, if there can be any.
 	Quarantine string `json:"quarantine,omitempty"`
 	// OnRowError is skip or quarantine; "" means fail.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"slices"
 	"strings"
 
 	"github.com/weir-data/weir/host/delta"
@@ -19,6 +20,12 @@ const kindProperty = "weir.datasetType"
 func propertiesOf(d *dataset) map[string]string {
 	out := map[string]string{kindProperty: strings.ToUpper(d.kind)}
 	maps.Copy(out, d.properties)
+	if len(d.properties) > 0 {
+		out[declaredProperty] = declaredText(slices.Sorted(maps.Keys(d.properties)))
+	}
+	if len(d.keys) > 0 {
+		out[keysProperty] = keysText(d.keys)
+	}
 	return out
 }
 

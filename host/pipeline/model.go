@@ -36,7 +36,8 @@ type dataset struct {
 	properties  map[string]string
 	partitionBy []string
 	clusterBy   []string
-	clusterAuto bool         // CLUSTER BY AUTO: nothing here chooses keys
+	clusterAuto bool         // CLUSTER BY AUTO, which chooses no columns here
+	guest       bool         // a module declares it, so that its SQL is not the operator's
 	columns     []sql.Column // declared; nil when the query's own are taken
 	keys        []sql.KeyConstraint
 	rules       []expect.Rule

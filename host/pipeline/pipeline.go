@@ -136,7 +136,7 @@ func (p *Pipeline) load(ctx context.Context) error {
 	statements := parseFiles(p.spec, texts, p.flaws)
 	p.deprecated = p.graph.deprecations(statements)
 	register(p.graph, p.spec, statements, p.modules, p.flaws)
-	p.notices = append(slices.Clone(p.spec.Notices), p.graph.automatic()...)
+	p.notices = append(slices.Clone(p.spec.Notices), p.graph.idle()...)
 	if log := p.spec.EventLog; log != nil && p.graph.tables[*log] != nil {
 		p.flaws.add(fault.New("PIPELINE_DUPLICATE_IDENTIFIERS", "%s is both a dataset and the published event log", log).
 			At(p.graph.tables[*log].place).WithHint("Give event_log in %s another name", p.spec.Path))

@@ -104,12 +104,18 @@ func (pl *planner) plan(ctx context.Context, d *dataset) (*arrow.Schema, error) 
 	if err := checkColumns(d, out); err != nil {
 		return nil, err.At(at)
 	}
+	if err := pl.checkConstraints(ctx, d, out); err != nil {
+		return nil, located(err, "PLAN_FAILED", at)
+	}
 	snapshot, err := snapshotOf(ctx, pl.p.tableOf(d))
 	if err != nil {
 		return nil, located(err, "PLAN_FAILED", at)
 	}
 	if snapshot == nil || d.kind == materializedView {
 		return out, nil
+	}
+	if e := unalterable(d, snapshot); e != nil {
+		pl.warnings = append(pl.warnings, e.At(at).Error()) // which a full refresh allows
 	}
 	merged, _, err := snapshot.MergeSchema(out)
 	if err != nil {
@@ -335,7 +341,12 @@ func checkColumns(d *dataset, s *arrow.Schema) *fault.Error {
 		columns []string
 	}{{"PARTITIONED BY", d.partitionBy}, {"CLUSTER BY", d.clusterBy}} {
 		for _, c := range clause.columns {
-			if _, ok := seen[strings.ToLower(c)]; !ok {
+			f, ok := fieldAt(s, c)
+			if ok && clause.name == "CLUSTER BY" && !delta.CanCluster(f.Type) {
+				return fault.New("DELTA_CLUSTERING_COLUMNS_DATATYPE_NOT_SUPPORTED", "CLUSTER BY names %q, whose type is %s", c, typeName(f.Type)).
+					WithHint("Numbers, texts, dates and timestamps can order the rows of a table")
+			}
+			if !ok || clause.name == "PARTITIONED BY" && strings.Contains(c, ".") {
 				return suggest(fault.New("UNRESOLVED_COLUMN", "%s names %q, which is no column of the table", clause.name, c), c, columnNames(s), "")
 			}
 		}
@@ -387,7 +398,7 @@ func publishedNames(d *dataset) []catalog.Name {
 func describe(d *dataset, schema *arrow.Schema) DatasetPlan {
 	out := DatasetPlan{
 		Name: d.id, Kind: d.kind, Comment: d.comment, Private: d.private, File: d.place.File, Line: int(d.place.Line),
-		Columns: []Column{}, PartitionBy: d.partitionBy, ClusterBy: d.clusterBy, Properties: d.properties,
+		Columns: []Column{}, PartitionBy: d.partitionBy, ClusterBy: d.clusterBy, Properties: d.properties, Keys: keysOf(d.keys),
 	}
 	if d.isTable() && d.quarantines() {
 		out.Quarantine = d.name.Quarantine().String()

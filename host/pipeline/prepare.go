@@ -28,7 +28,13 @@ func (d *dataset) mayReset() bool {
 // prepare makes a table ready that its flows share, which none of them can do
 // alone. It is false when the flows cannot run, and has told so.
 func (u *update) prepare(ctx context.Context, d *dataset, done map[*dataset]chan struct{}, results map[*flow]*FlowResult) bool {
-	if d.kind != streamingTable || ctx.Err() != nil {
+	if !d.isTable() || ctx.Err() != nil {
+		return true
+	}
+	if err := u.redeclare(ctx, d, results[d.flows[0]]); err != nil {
+		return u.unprepared(d, results, err)
+	}
+	if d.kind != streamingTable {
 		return true
 	}
 	full := u.chosen.full[d] && slices.ContainsFunc(d.flows, func(f *flow) bool { return !u.hasBegun(f) })
@@ -158,7 +164,7 @@ func (u *update) retain(first *FlowResult, d *dataset, name string) {
 func (u *update) target(d *dataset) stream.Target {
 	return stream.Target{
 		Table: u.p.tableOf(d), Name: d.id, Comment: d.comment,
-		PartitionBy: d.partitionBy, ClusterBy: d.clusterBy, Properties: propertiesOf(d),
+		PartitionBy: d.partitionBy, ClusterBy: d.clusterBy, Properties: propertiesOf(d), Unset: u.unsetOf(d),
 		Columns: declaredTarget(d.columns),
 	}
 }

@@ -77,7 +77,7 @@ func registerStatement(g *graph, st *sql.Statement) error {
 		return fault.New("NOT_SUPPORTED", "statements of kind %s", st.Kind).At(d.place)
 	}
 	if err := takeSettings(d, st.Properties); err != nil {
-		return err.At(fault.Where{Dataset: st.Name}).At(d.place)
+		return fault.Place(err, "INVALID_OPTION", fault.Where{Dataset: st.Name, File: d.place.File, Line: d.place.Line})
 	}
 	if err := takePolicy(d, st.RefreshPolicy); err != nil {
 		return err.At(fault.Where{Dataset: st.Name}).At(d.place)
@@ -212,7 +212,7 @@ func (g *graph) flowName(f *flow, written string) (string, error) {
 const onRowErrorProperty = "weir.onRowError"
 
 // takeSettings takes the settings of Weir's own out of the table properties.
-func takeSettings(d *dataset, properties map[string]string) *fault.Error {
+func takeSettings(d *dataset, properties map[string]string) error {
 	d.properties = maps.Clone(properties)
 	for _, key := range slices.Sorted(maps.Keys(properties)) {
 		if !strings.HasPrefix(strings.ToLower(key), "weir.") {
@@ -236,14 +236,11 @@ func takeSettings(d *dataset, properties map[string]string) *fault.Error {
 		}
 		delete(d.properties, key)
 	}
-	return nil
+	return takeFeatures(d)
 }
 
 // addDataset registers a dataset and checks what does not depend on others.
 func addDataset(g *graph, d *dataset, written string) error {
-	if slices.Equal(d.clusterBy, []string{"AUTO"}) {
-		d.clusterBy, d.clusterAuto = nil, true
-	}
 	if err := g.add(d, written); err != nil {
 		return err
 	}

@@ -20,7 +20,7 @@ const maxConcurrentFlows = 16
 // flow that failed is told by Result.State and its FlowResult.
 func (p *Pipeline) Run(ctx context.Context, opt RunOptions) (*Result, error) {
 	u := &update{
-		p: p, opt: opt, slots: stream.NewSlots(p.tasksAtOnce()), lines: map[string]*lineCount{}, began: map[*flow]bool{},
+		p: p, opt: opt, slots: stream.NewSlots(p.tasksAtOnce()), lines: map[string]*lineCount{}, began: map[*flow]bool{}, unset: map[*dataset][]string{},
 		result: &Result{Pipeline: p.spec.Name, UpdateID: uuid.NewString(), State: Queued, Started: p.now()},
 	}
 	var err error
@@ -48,6 +48,9 @@ func (p *Pipeline) Run(ctx context.Context, opt RunOptions) (*Result, error) {
 func (u *update) check(ctx context.Context) error {
 	targets := append(u.chosen.tables(u.p.graph), u.p.graph.publishedViews()...)
 	if err := u.p.checkTargets(ctx, targets); err != nil {
+		return err
+	}
+	if err := u.p.checkDefinitions(ctx, u.chosen); err != nil {
 		return err
 	}
 	if err := u.p.graph.checkRunnable(u.chosen); err != nil {

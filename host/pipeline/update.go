@@ -28,6 +28,7 @@ type update struct {
 	mu     sync.Mutex // guards what follows and intent while flows run, and the observer
 	result *Result
 	lines  map[string]*lineCount // what functions logged, by dataset
+	unset  map[*dataset][]string // properties that are declared no longer
 	began  map[*flow]bool        // flows whose generation of this update exists
 
 	previous *updateRecord // the update before, nil when this is the first

@@ -367,6 +367,8 @@ func (a *attempt) commitTarget(ctx context.Context, out outcome) (int64, error) 
 		c.Properties, c.Name, c.Comment = t.Properties, t.Name, t.Comment
 	}
 	if c.ReplaceAll {
+		c.Redefines = !a.flow.Target.External
+		c.Unset, c.NoComment = a.flow.Target.Unset, c.Comment == ""
 		c.Parameters[fullRefreshKey] = "true"
 	}
 	res, err := a.flow.Target.Table.Commit(ctx, c)

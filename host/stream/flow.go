@@ -94,6 +94,8 @@ type Target struct {
 	PartitionBy []string
 	ClusterBy   []string
 	Properties  map[string]string
+	// Unset names properties that a commit which replaces all rows takes away.
+	Unset []string
 	// Columns is the declared schema, nil when the query's own is taken.
 	Columns *arrow.Schema
 	// External says that the table is a sink and not the pipeline's own: a full

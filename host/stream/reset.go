@@ -85,6 +85,9 @@ func (r *Reset) run(ctx context.Context) error {
 	}
 	t := r.Target
 	c := delta.Commit{Schema: r.Columns, PartitionBy: t.PartitionBy, ClusterBy: t.ClusterBy, Properties: t.Properties, Name: t.Name, Comment: t.Comment}
+	if target != nil {
+		c.Unset, c.NoComment, c.Redefines = t.Unset, t.Comment == "", true
+	}
 	if err := r.empty(ctx, t.Table, target, c, number); err != nil {
 		return err
 	}

@@ -278,10 +278,14 @@ func (r *taskRunner) writer(ctx context.Context, t *Task) (rowWriter, error) {
 	if r.replace {
 		partitionBy, clusterBy = target.layout(r.target)
 	}
+	var unset []string
+	if r.replace && r.target != nil {
+		unset = target.Unset
+	}
 	open := func(i int) (rowWriter, error) {
 		return target.Table.Write(ctx, delta.WriteOptions{
 			Schema: r.output.table, Snapshot: r.target, Replace: r.replace, Name: stripeName(t.Name(), i),
-			PartitionBy: partitionBy, ClusterBy: clusterBy, Properties: target.Properties,
+			PartitionBy: partitionBy, ClusterBy: clusterBy, Properties: target.Properties, Unset: unset, Redefines: r.replace && !target.External,
 		})
 	}
 	if r.query != nil {
