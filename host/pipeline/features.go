@@ -129,7 +129,7 @@ func (pl *planner) checkConstraints(ctx context.Context, d *dataset, columns *ar
 		if err := pl.p.checkGuestConstraint(ctx, d, key); err != nil {
 			return err
 		}
-		t, err := pl.expression(ctx, key, d.properties[key], columns)
+		t, err := pl.expression(ctx, key, sql.Expression{Text: d.properties[key]}, columns)
 		if err != nil {
 			return err
 		}
