@@ -9,7 +9,12 @@
 //     table that another pipeline owns, a construct this version cannot run.
 //   - One update of a pipeline runs at a time; the lock dies with the process.
 //   - A failed flow never stops another one that does not read from it; those
-//     that do are SKIPPED.
+//     that do are SKIPPED. What may pass by itself is tried again within the
+//     update, which has one end state.
+//   - A dataset has flows (model.go): a streaming table or a sink any number, each
+//     run, retried and reported by itself; a materialized view one, which computes
+//     it whole. Temporary and persistent views are no tables: their queries are
+//     part of those that read them.
 //   - The spec, the SQL texts and the manifests are the only inputs of a plan;
 //     planning the same project twice gives the same plan.
 //

@@ -25,6 +25,16 @@
 //  6. reader.go: the result streams; chunks of 2,048 rows are put together to
 //     batches of 65,536.
 //
+// # What happens to a pipeline file
+//
+// substitute.go and parameters.go put in the configuration's values; pipeline.go
+// takes the text apart (lex.go) and reads statement by statement: create.go and
+// clauses.go, columns.go, keys.go what is declared, flow.go and autocdc.go flows,
+// refused.go what a file cannot hold. A query is not parsed here: sources.go finds
+// the relations in its FROM that are no tables (relation.go, sourcefunctions.go,
+// eventlogs.go), puts a name in the place of each, and leaves everything else as it
+// was written; origins (position.go) lead an error back to line and column.
+//
 // # Streaming queries
 //
 // A query with Query.Stream runs batch by batch, so its result over all

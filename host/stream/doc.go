@@ -27,8 +27,9 @@
 // files, filestate.go what they tell; state.go the state of functions;
 // filesource.go, deltasource.go (deltaoptions.go, changefeed.go, tablereader.go)
 // the sources; handler.go, handlerbatch.go, merge.go a handler in place of a
-// target (foreach_batch); guards.go what must hold before a run may go on; complete*.go the
-// refresh, stripes.go its data files. docs/formats.md
+// target (foreach_batch); guards.go what must hold before a run may go on, losses.go
+// what a full refresh would lose; reset.go the full refresh of a table that several
+// flows fill; complete*.go the refresh, stripes.go its data files. docs/formats.md
 // describes every object byte by byte.
 //
 // Invariants:
