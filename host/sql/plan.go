@@ -124,6 +124,9 @@ func (p *planner) bound(tree node, r *rewriter, schemas map[string]*arrow.Schema
 	if err := r.nameUnnamed(); err != nil {
 		return "", nil, err
 	}
+	if err := p.checkSetOperations(tree, r, schemas); err != nil {
+		return "", nil, err
+	}
 	text, bound, err := bind()
 	if err != nil {
 		return "", nil, r.bindError(err)
