@@ -75,6 +75,8 @@ type (
 		Type   string   `json:"type"`
 		Level  int      `json:"level"`
 		Steps  []string `json:"steps"`
+		// Changes is that of an auto_cdc flow.
+		Changes *pipeline.ChangesPlan `json:"changes,omitempty"`
 	}
 	informationLine struct {
 		Kind    string `json:"kind"` // information
@@ -133,7 +135,7 @@ func writePlanJSON(w io.Writer, plan *pipeline.Plan) error {
 		}
 	}
 	for _, f := range plan.Flows {
-		if err := writeJSON(w, flowLine{"flow", f.Name, f.Target, f.Kind, f.Level, f.Steps}); err != nil {
+		if err := writeJSON(w, flowLine{"flow", f.Name, f.Target, f.Kind, f.Level, f.Steps, f.Changes}); err != nil {
 			return err
 		}
 	}
@@ -163,6 +165,11 @@ func writePlanText(out, errOut io.Writer, plan *pipeline.Plan) error {
 		}
 		for _, e := range d.Expectations {
 			fmt.Fprintf(&b, "  expect %s: %s  → %s\n", e.Name, e.Condition, e.Action)
+		}
+	}
+	for _, f := range plan.Flows {
+		if c := f.Changes; c != nil {
+			fmt.Fprintf(&b, "%s  (flow into %s)\n  auto_cdc from %s  keys (%s)  sequence by %s  scd type %d\n", f.Name, f.Target, c.Source, strings.Join(c.Keys, ", "), c.SequenceBy, c.SCDType)
 		}
 	}
 	fmt.Fprintf(&b, "%s: %d datasets, %d flows; nothing was written\n", plan.Pipeline, len(plan.Datasets), len(plan.Flows))

@@ -47,6 +47,17 @@ func changesOfManifest(f *abi.Flow) *changes {
 	}
 }
 
+// changesPlan gives what an auto_cdc flow does as a plan shows it.
+func (f *flow) changesPlan() *ChangesPlan {
+	if f.cdc == nil {
+		return nil
+	}
+	return &ChangesPlan{
+		Source: f.body.inputs[0].id(), Keys: f.cdc.keys, SequenceBy: f.cdc.sequenceBy.Text, SCDType: f.cdc.scdType,
+		DeletesWhen: f.cdc.deleteWhen.Text, TruncatesWhen: f.cdc.truncateWhen.Text,
+	}
+}
+
 // changed checks an auto_cdc flow against the columns of its source and gives
 // those of its target.
 func (pl *planner) changed(ctx context.Context, f *flow, source *arrow.Schema) (*arrow.Schema, error) {

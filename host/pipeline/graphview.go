@@ -171,4 +171,16 @@ type FlowPlan struct {
 	// Level counts from 0; flows of one level do not read each other.
 	Level int      `json:"level"`
 	Steps []string `json:"steps"`
+	// Changes is what an auto_cdc flow does with the changes of its source.
+	Changes *ChangesPlan `json:"changes,omitempty"`
+}
+
+// ChangesPlan says how an auto_cdc flow merges changes.
+type ChangesPlan struct {
+	Source        string   `json:"source"`
+	Keys          []string `json:"keys"`
+	SequenceBy    string   `json:"sequence_by"`
+	SCDType       int      `json:"stored_as_scd_type"`
+	DeletesWhen   string   `json:"apply_as_deletes,omitempty"`
+	TruncatesWhen string   `json:"apply_as_truncates,omitempty"`
 }

@@ -47,7 +47,7 @@ func (p *Pipeline) Plan(ctx context.Context) (*Plan, error) {
 		if !d.isView() {
 			for _, f := range d.flows {
 				c := p.anyChainOf(f, pl.inputSchema, nil)
-				out.Flows = append(out.Flows, FlowPlan{Name: f.name, Target: d.id, Kind: string(f.kind), Level: p.graph.level[d], Steps: c.labels})
+				out.Flows = append(out.Flows, FlowPlan{Name: f.name, Target: d.id, Kind: string(f.kind), Level: p.graph.level[d], Steps: c.labels, Changes: f.changesPlan()})
 			}
 		}
 	}
