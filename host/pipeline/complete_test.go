@@ -297,7 +297,7 @@ SELECT count(*) > 0 AS filled FROM event_log(TABLE(orders));
 func TestARefreshLargerThanItsMemory(t *testing.T) {
 	p := newProject(t, "memory_limit: 128MiB")
 	p.write("sql/a.sql", `CREATE OR REFRESH MATERIALIZED VIEW rows AS
-SELECT range AS id, md5(CAST(range AS STRING)) AS a, concat(md5(CAST(range * 7 AS STRING)), md5(CAST(range * 11 AS STRING))) AS b FROM range(0, 600000);
+SELECT i AS id, md5(CAST(i AS STRING)) AS a, concat(md5(CAST(i * 7 AS STRING)), md5(CAST(i * 11 AS STRING))) AS b FROM range(0, 600000) AS t(i);
 CREATE OR REFRESH MATERIALIZED VIEW groups AS SELECT a, max(b) AS b, count(*) AS n FROM rows GROUP BY a;`)
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(-1))
 	most, done := make(chan uint64), make(chan struct{})
@@ -319,7 +319,7 @@ CREATE OR REFRESH MATERIALIZED VIEW groups AS SELECT a, max(b) AS b, count(*) AS
 	close(done)
 	peak := <-most
 	if f := r.flow(t, "groups"); f.State != Completed || f.RowsWritten != 600000 {
-		t.Fatalf("%s %v", f.State, f.Err)
+		t.Fatalf("%s %v, rows: %v", f.State, f.Err, r.flow(t, "rows").Err)
 	}
 	// The engine's share is 64 MiB, and the groups take more. What is on the heap,
 	// garbage included, is what the task that encodes them takes.
