@@ -97,6 +97,7 @@ type differ struct {
 	keys   []string
 	sides  [2]side
 	names  []string // of the columns compared, keys first
+	asText []bool   // those whose types have nothing in common but their texts
 	out    *diffWriter
 	closes []func() error
 }
@@ -185,8 +186,19 @@ func (d *differ) align(except []string) error {
 		d.names = append(d.names, p[0].Name)
 		d.sides[0].columns = append(d.sides[0].columns, p[0].Name)
 		d.sides[1].columns = append(d.sides[1].columns, p[1].Name)
+		d.asText = append(d.asText, !alike(p[0].Type, p[1].Type))
 	}
 	return nil
+}
+
+// alike tells whether values of the two types can be equal; of others the texts
+// are compared.
+func alike(a, b arrow.DataType) bool {
+	number := func(t arrow.DataType) bool {
+		return arrow.IsInteger(t.ID()) || arrow.IsFloating(t.ID()) || arrow.IsDecimal(t.ID())
+	}
+	moment := func(t arrow.DataType) bool { return t.ID() == arrow.DATE32 || t.ID() == arrow.TIMESTAMP }
+	return arrow.TypeEqual(a, b) || number(a) && number(b) || moment(a) && moment(b)
 }
 
 // keyRank puts the keys first, in the order they were given.
@@ -228,12 +240,15 @@ func (d *differ) run(ctx context.Context) error {
 
 // differences is the query: the columns are called c0, c1, … so that no name of theirs means anything.
 func (d *differ) differences() string {
-	columns := make([]string, len(d.names))
+	columns, values := make([]string, len(d.names)), make([]string, len(d.names))
 	for i := range d.names {
 		columns[i] = fmt.Sprintf("c%d", i)
+		values[i] = columns[i]
+		if d.asText[i] {
+			values[i] = fmt.Sprintf("CAST(c%[1]d AS STRING) AS c%[1]d", i)
+		}
 	}
-	list := strings.Join(columns, ", ")
 	return fmt.Sprintf("SELECT %[1]s, sum(in_a) AS in_a, sum(in_b) AS in_b "+
-		"FROM (SELECT %[1]s, 1 AS in_a, 0 AS in_b FROM a UNION ALL SELECT %[1]s, 0 AS in_a, 1 AS in_b FROM b) AS both_sides "+
-		"GROUP BY %[1]s HAVING sum(in_a) <> sum(in_b) ORDER BY %[1]s, in_a", list)
+		"FROM (SELECT %[2]s, 1 AS in_a, 0 AS in_b FROM a UNION ALL SELECT %[2]s, 0 AS in_a, 1 AS in_b FROM b) AS both_sides "+
+		"GROUP BY %[1]s HAVING sum(in_a) <> sum(in_b) ORDER BY %[1]s, in_a", strings.Join(columns, ", "), strings.Join(values, ", "))
 }

@@ -154,6 +154,9 @@ func undisturbed(t *testing.T) (afterRun, afterRefresh *state) {
 func TestKillAtEveryFailpoint(t *testing.T) {
 	afterRun, afterRefresh := undisturbed(t)
 	for _, name := range failpoint.Names() {
+		if name == "stream.output_committed" {
+			continue // between the outputs of a handler, where host/stream's own crash test kills
+		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			hit := false
@@ -207,7 +210,7 @@ func TestAnOrdinaryRunEndsAKilledFullRefresh(t *testing.T) {
 		if err := os.Remove(filepath.Join(dir, "landing", "orders_002.json")); err != nil {
 			t.Fatal(err)
 		}
-		cmd, out := weirProcess(t, dir, []string{failpoint.Env + "=" + point}, "run", "--full-refresh-all")
+		cmd, out := weirProcess(t, dir, []string{failpoint.Env + "=" + point}, "run", "--full-refresh-all", "--yes", "--accept-loss")
 		if !killed(t, cmd.Run(), out) {
 			t.Fatalf("%s was not passed", point)
 		}

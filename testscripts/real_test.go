@@ -58,7 +58,7 @@ FROM STREAM(bronze.orders);
 		"sql/silver.sql": `
 CREATE OR REFRESH STREAMING TABLE silver.ecb_rates AS
 SELECT CAST(rate_date AS DATE) AS rate_date, quote.currency AS currency, CAST(quote.rate AS DECIMAL(18,6)) AS rate
-FROM (SELECT "Date" AS rate_date, UNNEST([` + ecbQuotes(t, shared) + `]) AS quote FROM STREAM(bronze.ecb_rates))
+FROM (SELECT ` + "`Date`" + ` AS rate_date, UNNEST([` + ecbQuotes(t, shared) + `]) AS quote FROM STREAM(bronze.ecb_rates))
 WHERE quote.rate <> 'N/A';
 
 CREATE OR REFRESH STREAMING TABLE silver.mixed AS SELECT * FROM STREAM(sap_vbap_mixed);
@@ -101,7 +101,7 @@ WITH rated AS (
          row_number() OVER (PARTITION BY i.VBELN ORDER BY r.rate_date DESC) AS nth
   FROM silver.mixed i JOIN silver.ecb_rates r ON r.currency = i.WAERK AND r.rate_date <= i.ERDAT
 ), expected AS (
-  SELECT VBELN, CAST(sign(cents) AS HUGEINT) * ((2 * abs(cents) * 1000000 + micros) // (2 * micros)) AS cents FROM rated WHERE nth = 1
+  SELECT VBELN, CASE WHEN cents < 0 THEN -1 ELSE 1 END * ((2 * abs(cents) * 1000000 + micros) // (2 * micros)) AS cents FROM rated WHERE nth = 1
   UNION ALL
   SELECT VBELN, CAST(NETWR * 100 AS HUGEINT) FROM silver.mixed WHERE WAERK = 'EUR'
 )
@@ -125,7 +125,7 @@ func ecbQuotes(t *testing.T, shared string) string {
 	var quotes []string
 	for _, currency := range strings.Split(strings.TrimSpace(header), ",")[1:] {
 		if currency != "" {
-			quotes = append(quotes, fmt.Sprintf(`{'currency': '%s', 'rate': "%s"}`, currency, currency))
+			quotes = append(quotes, fmt.Sprintf("{'currency': '%s', 'rate': `%s`}", currency, currency))
 		}
 	}
 	return strings.Join(quotes, ", ")
