@@ -79,7 +79,7 @@ def main():
     for path in tables:
         name = ".".join(path.parts[-3:])
         table = deltalake.DeltaTable(str(path)).to_pyarrow_table()
-        quoted = ".".join(f'"{part}"' for part in path.parts[-3:])
+        quoted = ".".join(f"`{part}`" for part in path.parts[-3:])
         rows = json_lines([a.weir, "query", f"SELECT * FROM {quoted}", "--output", "json"], a.project)
         ours = multiset(rows, table.schema)
         pairs = {"deltalake": (ours, multiset(table.to_pylist(), table.schema))}
