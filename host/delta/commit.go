@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -75,6 +76,11 @@ type Commit struct {
 	// Txn makes the commit happen once: if the table has this version of the
 	// application or a later one, Commit writes nothing and fails with *AlreadyCommitted.
 	Txn *Txn
+	// Also are versions of other applications that become the table's in the
+	// same commit, whatever it has of them. They gate nothing; but a commit that
+	// won the race and moved one of them is a conflict, as with Txn: what this one
+	// says was made of what that application had before.
+	Also []Txn
 	// restore is the metadata of an older version, taken whole instead of what the fields above say.
 	restore *Metadata
 	// exact refuses even blind appends that came before, whatever the table's isolation.
@@ -173,6 +179,9 @@ type transaction struct {
 }
 
 func (t *Table) begin(c *Commit) (*transaction, error) {
+	if err := c.checkTxns(); err != nil {
+		return nil, err
+	}
 	x := &transaction{
 		table: t, commit: c, removed: map[string]bool{}, deletes: map[string]*deletion{}, counted: map[string]int64{},
 	}
@@ -266,6 +275,38 @@ func checkTxn(base *Snapshot, txn *Txn) error {
 		return &AlreadyCommitted{AppID: txn.AppID, Version: have, TableVersion: base.version}
 	}
 	return nil
+}
+
+// checkTxns refuses two versions of one application: actions of a version have no order.
+func (c *Commit) checkTxns() error {
+	for i := range c.Also {
+		id := c.Also[i].AppID
+		if c.Txn != nil && c.Txn.AppID == id || slices.ContainsFunc(c.Also[:i], func(t Txn) bool { return t.AppID == id }) {
+			return fault.New("DELTA_COMMIT_FAILED", "the commit sets application %q twice", id)
+		}
+	}
+	return nil
+}
+
+// sets tells whether the commit sets the version of an application.
+func (c *Commit) sets(appID string) bool {
+	return c.Txn != nil && c.Txn.AppID == appID || slices.ContainsFunc(c.Also, func(t Txn) bool { return t.AppID == appID })
+}
+
+// txns are the actions for Txn and Also, with the time of the commit where they have none.
+func (c *Commit) txns(now time.Time) []Txn {
+	var out []Txn
+	if c.Txn != nil {
+		out = append(out, *c.Txn)
+	}
+	out = append(out, c.Also...)
+	for i := range out {
+		if out[i].LastUpdated == nil {
+			ms := now.UnixMilli()
+			out[i].LastUpdated = &ms
+		}
+	}
+	return out
 }
 
 // put tries to write the version. It is not won when another writer has it.

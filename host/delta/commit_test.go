@@ -143,6 +143,47 @@ func TestATransactionIsTakenOnce(t *testing.T) {
 	}
 }
 
+// TestOtherApplicationsMoveInTheSameCommit: what Also says stands after the
+// commit, in the log and in a checkpoint, and gates nothing.
+func TestOtherApplicationsMoveInTheSameCommit(t *testing.T) {
+	f := newFixture(t)
+	state := func(v int64) []Txn { return []Txn{{AppID: "state", Version: v}, {AppID: "more", Version: v}} }
+	f.commit(Commit{Schema: plain, Txn: &Txn{AppID: "flow", Version: 0}, Also: state(7)})
+	// The same version again, and then an earlier one, of another flow.
+	f.commit(Commit{Read: f.snapshot(), Add: f.files(f.snapshot(), "a"), Txn: &Txn{AppID: "flow", Version: 1}, Also: state(7)})
+	f.commit(Commit{Read: f.snapshot(), Add: f.files(f.snapshot(), "b"), Txn: &Txn{AppID: "second", Version: 0}, Also: state(5)})
+	for i := range 8 {
+		f.commit(Commit{Read: f.snapshot(), Properties: map[string]string{"user.i": itoa(int64(i))}})
+	}
+	_, err := f.table.Commit(background, Commit{Read: f.snapshot(), Txn: &Txn{AppID: "flow", Version: 1}, Also: state(9)})
+	if fault.CodeOf(err) != "DELTA_ALREADY_COMMITTED" {
+		t.Errorf("a batch that the table has: %v", err)
+	}
+	for name, table := range map[string]*Table{"known": f.table, "from the checkpoint": f.reopen()} {
+		s, err := table.Snapshot(background)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for app, want := range map[string]int64{"state": 5, "more": 5, "flow": 1, "second": 0} {
+			if got, ok := s.Txn(app); !ok || got != want {
+				t.Errorf("%s: %s is at %d, want %d", name, app, got, want)
+			}
+		}
+	}
+	for name, c := range map[string]Commit{
+		"twice in Also": {Also: []Txn{{AppID: "x", Version: 1}, {AppID: "x", Version: 2}}},
+		"as Txn":        {Txn: &Txn{AppID: "x", Version: 1}, Also: []Txn{{AppID: "x", Version: 1}}},
+	} {
+		c.Read = f.snapshot()
+		if _, err := f.table.Commit(background, c); fault.CodeOf(err) != "DELTA_COMMIT_FAILED" {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if v := f.snapshot().Version(); v != 10 {
+		t.Errorf("version %d", v)
+	}
+}
+
 // TestLostRaces commits on a stale snapshot.
 func TestLostRaces(t *testing.T) {
 	wider := arrow.NewSchema(append(plain.Fields(), arrow.Field{Name: "n", Type: arrow.PrimitiveTypes.Int64, Nullable: true}), nil)
@@ -170,6 +211,11 @@ func TestLostRaces(t *testing.T) {
 			return Commit{Read: s, Add: f.files(s, name), Txn: &Txn{AppID: id, Version: version}}
 		}
 	}
+	also := func(id, other, name string) func(*fixture, *Snapshot, []AddFile) Commit {
+		return func(f *fixture, s *Snapshot, _ []AddFile) Commit {
+			return Commit{Read: s, Add: f.files(s, name), Txn: &Txn{AppID: id, Version: 1}, Also: []Txn{{AppID: other, Version: 1}}}
+		}
+	}
 	upgrade := func(f *fixture, s *Snapshot, _ []AddFile) Commit {
 		return Commit{Read: s, Properties: map[string]string{"delta.enableChangeDataFeed": "true"}}
 	}
@@ -190,6 +236,10 @@ func TestLostRaces(t *testing.T) {
 		"transactions of two applications":      {app("x", 1, "w"), app("y", 1, "l"), "", "a b l w"},
 		"the same transaction":                  {app("x", 1, "w"), app("x", 1, "l"), "DELTA_ALREADY_COMMITTED", ""},
 		"a later one of the same application":   {app("x", 1, "w"), app("x", 2, "l"), "DELTA_CONCURRENT_TRANSACTION", ""},
+		"two that move a third application":     {also("x", "state", "w"), also("y", "state", "l"), "DELTA_CONCURRENT_TRANSACTION", ""},
+		"one that moves what the winner is of":  {app("state", 1, "w"), also("y", "state", "l"), "DELTA_CONCURRENT_TRANSACTION", ""},
+		"one that is of what the winner moves":  {also("x", "state", "w"), app("state", 2, "l"), "DELTA_CONCURRENT_TRANSACTION", ""},
+		"two that move applications apart":      {also("x", "one", "w"), also("y", "two", "l"), "", "a b l w"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t)

@@ -91,8 +91,8 @@ func (x *transaction) check(ctx context.Context, e *Entry) error {
 	case e.Metadata != nil:
 		return x.conflict(w, "DELTA_METADATA_CHANGED", "changed schema or properties")
 	}
-	if c.Txn != nil && slices.ContainsFunc(e.Txns, func(t Txn) bool { return t.AppID == c.Txn.AppID }) {
-		return x.conflict(w, "DELTA_CONCURRENT_TRANSACTION", "is of the same application %q", c.Txn.AppID)
+	if i := slices.IndexFunc(e.Txns, func(t Txn) bool { return c.sets(t.AppID) }); i >= 0 {
+		return x.conflict(w, "DELTA_CONCURRENT_TRANSACTION", "is of the same application %q", e.Txns[i].AppID)
 	}
 	for _, d := range e.Domains {
 		if c.touchesDomain(d.Domain) {

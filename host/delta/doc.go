@@ -15,6 +15,7 @@
 //     which is an error of the DELTA_CONCURRENT_… family. A put whose outcome
 //     is unknown is settled by the transaction id that lies in the log.
 //   - With Commit.Txn a table takes a batch once: a rerun gets *AlreadyCommitted.
+//     What Commit.Also says of other applications stands or falls with it.
 //   - A checkpoint is a cache of the log. A damaged one is passed over when the
 //     commits before it are there; its loss costs time, never data.
 //   - What cannot be read right is refused by name (DELTA_UNSUPPORTED_FEATURE

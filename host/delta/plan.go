@@ -38,14 +38,7 @@ func (x *transaction) plan(ctx context.Context, base *Snapshot) (*attempt, error
 	if err := x.planFiles(ctx, a, protocol, metadata); err != nil {
 		return nil, err
 	}
-	if c.Txn != nil {
-		txn := *c.Txn
-		if txn.LastUpdated == nil {
-			ms := a.now.UnixMilli()
-			txn.LastUpdated = &ms
-		}
-		a.actions.txns = []Txn{txn}
-	}
+	a.actions.txns = c.txns(a.now)
 	if err := c.planDomains(a); err != nil {
 		return nil, err
 	}
