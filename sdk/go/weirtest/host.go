@@ -20,6 +20,7 @@ type hostOf struct {
 	inputs  []*inputOf
 	outputs [][][]byte // messages by output
 	answers map[string]*Input
+	queries []string
 
 	calling   bool
 	result    []byte
@@ -106,6 +107,7 @@ func (h *hostOf) Query(request []byte) int32 {
 	if err := json.Unmarshal(request, &q); err != nil {
 		return h.fails("[INVALID_QUERY_REQUEST] " + err.Error())
 	}
+	h.queries = append(h.queries, string(request))
 	in := h.answers[q.SQL]
 	if in == nil || !h.calling {
 		return h.fails("[NOT_SUPPORTED] the test has no answer to the query " + q.SQL + ": set Module.Answers")

@@ -24,7 +24,8 @@ type Result struct {
 	RowErrors []RowError
 	Metrics   map[string]float64
 	Logs      []string
-	Result    string // JSON that a snapshot provider wrote
+	Queries   []string // the requests of Call.Query in order, as JSON: {"sql": …, "params": […]}
+	Result    string   // JSON that a snapshot provider wrote
 }
 
 // Output is one output of a function with several.
@@ -65,7 +66,7 @@ func (m *Module) Run(name string, inputs ...*Input) *Result {
 	seam.Reset()
 	status := seam.Call(int32(number))
 	host.Use(before)
-	r := &Result{RowErrors: h.errors, Metrics: h.metrics, Logs: h.logs, Result: string(h.result)}
+	r := &Result{RowErrors: h.errors, Metrics: h.metrics, Logs: h.logs, Queries: h.queries, Result: string(h.result)}
 	if h.broken != nil {
 		m.t.Fatalf("%s: %v", name, h.broken)
 	}
