@@ -47,7 +47,10 @@ type attempt struct {
 	output  outputSchema
 	replace bool
 	result  taskResult  // of all tasks together
+	out     outcome     // what is noted of them in the commit
 	outputs []*handling // of a handler, in place of a target
+
+	application Application // of a flow that applies its rows, in place of files
 
 	before map[string]stateRef // the states that the batch before left
 	states map[string][]byte   // those of them that steps of the flow read
@@ -55,7 +58,7 @@ type attempt struct {
 
 // runBatch takes batch n, which is in the offset log, into the target and
 // writes its commit entry.
-func (r *run) runBatch(ctx context.Context, n int64, number int) error {
+func (r *run) runBatch(ctx context.Context, n int64, number int) (err error) {
 	entry, err := r.ck.offset(ctx, n)
 	if err != nil {
 		return err
@@ -79,6 +82,12 @@ func (r *run) runBatch(ctx context.Context, n int64, number int) error {
 	if err := a.loadStates(ctx); err != nil {
 		return err
 	}
+	if a.flow.Apply != nil {
+		defer func() { err = errors.Join(err, a.endApply(ctx)) }()
+		if err := a.beginApply(ctx); err != nil {
+			return err
+		}
+	}
 	if err := a.work(ctx); err != nil {
 		return a.evolved(ctx, err)
 	}
@@ -86,12 +95,12 @@ func (r *run) runBatch(ctx context.Context, n int64, number int) error {
 	if err := a.commitQuarantine(ctx); err != nil {
 		return err
 	}
-	out := a.outcome()
-	if out.States, err = a.writeStates(ctx); err != nil {
+	a.out = a.outcome()
+	if a.out.States, err = a.writeStates(ctx); err != nil {
 		return err
 	}
 	fpBeforeTargetCommit.Hit()
-	version, err := a.commitTarget(ctx, out)
+	version, err := a.commitTarget(ctx)
 	var already *delta.AlreadyCommitted
 	if errors.As(err, &already) {
 		return a.recover(ctx)
@@ -100,7 +109,7 @@ func (r *run) runBatch(ctx context.Context, n int64, number int) error {
 		return err
 	}
 	fpTargetCommitted.Hit()
-	return a.finish(ctx, out, version, false)
+	return a.finish(ctx, a.out, version, false)
 }
 
 // snapshot gives a table as it is, nil when there is none.
@@ -126,7 +135,9 @@ func (a *attempt) plan(ctx context.Context) (err error) {
 		// columns, unless they are known without a file.
 		a.schema, err = a.flow.Source.schema(ctx, a.versions, a.entry.Batch, nil)
 		if a.target != nil && fault.CodeOf(err) == "UNABLE_TO_INFER_SCHEMA" {
-			a.output.rows = a.target.Schema()
+			if a.flow.Apply == nil {
+				a.output.rows = a.target.Schema()
+			}
 			return nil
 		}
 		if err != nil {
@@ -135,11 +146,7 @@ func (a *attempt) plan(ctx context.Context) (err error) {
 	} else if a.schema, err = a.flow.Source.schema(ctx, a.versions, a.entry.Batch, &a.entry.Source); err != nil {
 		return err
 	}
-	columns, err := a.flow.flowSchema(ctx, a.schema.arrow)
-	if err != nil {
-		return err
-	}
-	if a.output, err = planOutput(a.target, columns, a.replace); err != nil {
+	if a.output, err = a.flow.planRows(ctx, a.schema.arrow, a.target, a.replace); err != nil {
 		return err
 	}
 	if t := a.flow.Target; t.External && !t.Evolve && a.target != nil && a.output.table != nil {
@@ -172,7 +179,10 @@ func (a *attempt) work(ctx context.Context) error {
 		return err
 	}
 	atOnce := max(min(a.flow.Parallel, len(inputs)), 1)
-	runner := &taskRunner{flow: a.flow, means: means{a.mem, max(runtime.GOMAXPROCS(0)/atOnce, 1)}, schema: a.schema, output: a.output, target: a.target, outputs: a.outputs, replace: a.replace, states: a.states}
+	runner := &taskRunner{
+		flow: a.flow, means: means{a.mem, max(runtime.GOMAXPROCS(0)/atOnce, 1)}, schema: a.schema, output: a.output, target: a.target,
+		outputs: a.outputs, application: a.application, replace: a.replace, states: a.states,
+	}
 	if a.flow.Quarantine != nil {
 		if runner.quarantine, err = snapshot(ctx, a.flow.Quarantine); err != nil {
 			return err
@@ -352,13 +362,11 @@ func (a *attempt) commitQuarantine(ctx context.Context) error {
 }
 
 // commitTarget is the commit point of the batch.
-func (a *attempt) commitTarget(ctx context.Context, out outcome) (int64, error) {
-	text, err := out.encode()
-	if err != nil {
-		return 0, fault.Wrap(err, "INTERNAL_ERROR", "cannot encode the outcome of batch %d", a.entry.Batch)
-	}
+func (a *attempt) commitTarget(ctx context.Context) (int64, error) {
 	c := a.commit(a.target, a.result.adds)
-	c.Parameters[outcomeKey] = text
+	if err := a.settle(&c, Counts{}); err != nil {
+		return 0, err
+	}
 	c.Schema = a.output.table
 	c.ReplaceAll = a.replace && a.target != nil
 	if a.target == nil || a.replace {
@@ -371,7 +379,14 @@ func (a *attempt) commitTarget(ctx context.Context, out outcome) (int64, error) 
 		c.Unset, c.NoComment = a.flow.Target.Unset, c.Comment == ""
 		c.Parameters[fullRefreshKey] = "true"
 	}
-	res, err := a.flow.Target.Table.Commit(ctx, c)
+	var res delta.Result
+	var err error
+	if a.application != nil {
+		c.Parameters["outputMode"] = "Update"
+		res, a.out.Metrics.Applied, err = a.application.Commit(ctx, c)
+	} else {
+		res, err = a.flow.Target.Table.Commit(ctx, c)
+	}
 	a.checkpointed(a.flow.Dataset, res)
 	return res.Version, err
 }

@@ -327,7 +327,7 @@ func (c *completion) plan(ctx context.Context, pins refreshPins, reason Reason) 
 func (c *completion) bring(ctx context.Context, e *refreshEntry) error {
 	for number := 0; ; number++ {
 		err := c.attempt(e, number).refresh(ctx)
-		for races := 0; c.q.Once && overtaken(err) && races < maxRaces && ctx.Err() == nil; races++ {
+		for races := 0; c.q.Once && c.overtaken(err) && races < maxRaces && ctx.Err() == nil; races++ {
 			err = c.attempt(e, number).refresh(ctx)
 		}
 		if err == nil || ctx.Err() != nil {

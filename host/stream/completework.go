@@ -26,12 +26,14 @@ func (a *refreshAttempt) refresh(ctx context.Context) (err error) {
 	}
 	a.replace = a.ck.gen.Replace
 	a.tell(Progress{Kind: BatchStarted, Batch: a.e.Refresh, Attempt: a.number, Timestamp: a.e.Timestamp})
-	columns, err := a.flow.flowSchema(ctx, nil)
-	if err != nil {
+	if a.output, err = a.flow.planRows(ctx, nil, a.target, a.replace); err != nil {
 		return err
 	}
-	if a.output, err = planOutput(a.target, columns, a.replace); err != nil {
-		return err
+	if a.flow.Apply != nil {
+		defer func() { err = errors.Join(err, a.endApply(ctx)) }()
+		if err := a.beginApply(ctx); err != nil {
+			return err
+		}
 	}
 	if err := a.compute(ctx); err != nil {
 		return err
@@ -40,9 +42,9 @@ func (a *refreshAttempt) refresh(ctx context.Context) (err error) {
 	if err := a.commitQuarantine(ctx); err != nil {
 		return err
 	}
-	out := a.outcome()
+	a.out = a.outcome()
 	fpBeforeTargetCommit.Hit()
-	version, err := a.commitTarget(ctx, out)
+	version, err := a.commitTarget(ctx)
 	var already *delta.AlreadyCommitted
 	if errors.As(err, &already) {
 		return a.recover(ctx)
@@ -51,7 +53,7 @@ func (a *refreshAttempt) refresh(ctx context.Context) (err error) {
 		return err
 	}
 	fpTargetCommitted.Hit()
-	return a.settled(ctx, out, version, false)
+	return a.settled(ctx, a.out, version, false)
 }
 
 // recover notes a refresh that the table has already.
@@ -75,7 +77,7 @@ func (a *refreshAttempt) settled(ctx context.Context, out outcome, version int64
 // compute runs the query as one task.
 func (a *refreshAttempt) compute(ctx context.Context) error {
 	runner := &taskRunner{
-		flow: a.flow, means: means{a.mem, 0}, output: a.output, target: a.target, replace: a.replace,
+		flow: a.flow, means: means{a.mem, 0}, output: a.output, target: a.target, application: a.application, replace: a.replace,
 		query: &queryInputs{refresh: a.c.q, pins: a.e.refreshPins}, writers: a.e.Writers,
 	}
 	if a.flow.Quarantine != nil {

@@ -27,7 +27,7 @@
 // files, filestate.go what they tell; state.go the state of functions;
 // filesource.go, deltasource.go (deltaoptions.go, changefeed.go, tablereader.go)
 // the sources; handler.go, handlerbatch.go, merge.go a handler in place of a
-// target (foreach_batch); guards.go what must hold before a run may go on, losses.go
+// target (foreach_batch); apply.go rows that are merged in place of appended; guards.go what must hold before a run may go on, losses.go
 // what a full refresh would lose; reset.go the full refresh of a table that several
 // flows fill; complete*.go the refresh, stripes.go its data files. docs/formats.md
 // describes every object byte by byte.
@@ -40,6 +40,8 @@
 //   - The same offset entry and schema version give byte-equal data files.
 //   - A batch of a flow with state is one task, and reads the state that the
 //     commit entry before it names; no other object in state/ is ever read.
+//   - What an application (apply.go) keeps beside the rows becomes valid by the
+//     target's commit, as the rows do.
 //   - Files are taken in the order of their names, never of their times, so a
 //     late file is found whatever its name or time says; a path is read once.
 //   - Outputs of a handler are committed one after the other, each with

@@ -30,6 +30,8 @@ type Flow struct {
 	OnRowError RowErrorPolicy
 
 	Target Target
+	// Apply takes the rows into the target in place of appending them; nil appends.
+	Apply Applier
 	// Handler takes the rows in place of a target, and writes to Outputs.
 	Handler    Handler
 	Outputs    []Output

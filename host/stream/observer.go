@@ -32,6 +32,8 @@ const (
 	// CheckpointFailed may come with any commit: it stands, but the checkpoint
 	// of Table that was due failed with Err. The next one makes up for it.
 	CheckpointFailed ProgressKind = "checkpoint_failed"
+	// Noticed tells what the user should know: Notice. It comes once in a run.
+	Noticed ProgressKind = "noticed"
 )
 
 // Progress is one event of a flow. Fields that the kind does not name are zero.
@@ -52,6 +54,7 @@ type Progress struct {
 	TargetVersion int64
 	Table         string
 	Decision      Decision
+	Notice        Notice
 	Recovered     bool // the target had the batch already; only its entry was missing
 	Err           error
 }
@@ -81,9 +84,11 @@ type Metrics struct {
 	LostValues       int64 `json:"lost_values,omitempty"`
 	// OldImages are rows of a change feed that are in the target although they are old
 	// images of updates, while the column that tells them apart is not.
-	OldImages   int64 `json:"old_images,omitempty"`
-	OutputFiles int64 `json:"output_files"`
-	OutputBytes int64 `json:"output_bytes"`
+	OldImages int64 `json:"old_images,omitempty"`
+	// Applied is what a flow that applies its rows did to those of the target.
+	Applied     Counts `json:"applied,omitzero"`
+	OutputFiles int64  `json:"output_files"`
+	OutputBytes int64  `json:"output_bytes"`
 	// User holds the figures that functions add up.
 	User map[string]float64 `json:"user,omitempty"`
 	// Fuel and GuestTime are what the functions took in this run. A batch that

@@ -23,11 +23,47 @@ type outputSchema struct {
 // flowSchema takes the source's columns through the steps and the target's
 // declaration, without any rows.
 func (f *Flow) flowSchema(ctx context.Context, in *arrow.Schema) (*arrow.Schema, error) {
+	rows, err := f.rowSchema(ctx, in)
+	if err != nil {
+		return nil, err
+	}
+	return f.targetSchema(rows)
+}
+
+// rowSchema gives the columns of the rows that the last step gives.
+func (f *Flow) rowSchema(ctx context.Context, in *arrow.Schema) (*arrow.Schema, error) {
 	s, err := f.stepSchema(ctx, in)
 	if err != nil {
 		return nil, err
 	}
-	return declared(relation.DataSchema(s), f.Target.Columns)
+	return relation.DataSchema(s), nil
+}
+
+// targetSchema gives the target's columns for such rows.
+func (f *Flow) targetSchema(rows *arrow.Schema) (_ *arrow.Schema, err error) {
+	if f.Apply != nil {
+		if rows, err = f.Apply.Schema(rows); err != nil {
+			return nil, err
+		}
+	}
+	return declared(rows, f.Target.Columns)
+}
+
+// planRows works out what a batch of such a source writes.
+func (f *Flow) planRows(ctx context.Context, source *arrow.Schema, target *delta.Snapshot, replace bool) (outputSchema, error) {
+	rows, err := f.rowSchema(ctx, source)
+	if err != nil {
+		return outputSchema{}, err
+	}
+	columns, err := f.targetSchema(rows)
+	if err != nil {
+		return outputSchema{}, err
+	}
+	out, err := planOutput(target, columns, replace)
+	if err == nil && f.Apply != nil {
+		out.rows = rows // the application makes the target's of them
+	}
+	return out, err
 }
 
 // stepSchema gives the columns behind the last step, hidden ones included.

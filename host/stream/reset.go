@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/weir-data/weir/host/delta"
 	"github.com/weir-data/weir/host/failpoint"
@@ -36,6 +37,9 @@ type Reset struct {
 	// Columns are those of the empty table; nil keeps what there is, or makes no table.
 	Columns    *arrow.Schema
 	Quarantine *delta.Table // nil when no row can be refused
+	// Apply is that of the flows, nil when they append. What it keeps beside the
+	// rows begins anew in the commit that takes them away.
+	Apply Applier
 	// Flows are the checkpoints of all flows that ever filled the table, by name:
 	// one that comes back reads everything again, since its rows are gone.
 	Flows map[string]ResetFlow
@@ -75,7 +79,7 @@ func (r *Reset) run(ctx context.Context) error {
 			return err
 		}
 		if refused != nil {
-			if err := r.empty(ctx, r.Quarantine, refused, delta.Commit{}, number); err != nil {
+			if err := r.empty(ctx, r.Quarantine, refused, delta.Commit{}, number, nil); err != nil {
 				return err
 			}
 		}
@@ -88,7 +92,7 @@ func (r *Reset) run(ctx context.Context) error {
 	if target != nil {
 		c.Unset, c.NoComment, c.Redefines = t.Unset, t.Comment == "", true
 	}
-	if err := r.empty(ctx, t.Table, target, c, number); err != nil {
+	if err := r.empty(ctx, t.Table, target, c, number, r.Apply); err != nil {
 		return err
 	}
 	fpResetCommitted.Hit()
@@ -115,17 +119,41 @@ func (r *Reset) restart(ctx context.Context, name string, traces []trace, number
 }
 
 // empty takes every row of a table away, or makes it, unless that is done.
-func (r *Reset) empty(ctx context.Context, table *delta.Table, snap *delta.Snapshot, c delta.Commit, number int64) error {
+func (r *Reset) empty(ctx context.Context, table *delta.Table, snap *delta.Snapshot, c delta.Commit, number int64, apply Applier) (err error) {
 	c.Read, c.ReplaceAll = snap, snap != nil
 	c.Operation, c.EngineInfo = "STREAMING UPDATE", engineInfo
 	c.Parameters = map[string]any{"outputMode": "Complete", "queryId": resetID(r.Pipeline, r.Dataset), fullRefreshKey: "true"}
 	c.Txn = &delta.Txn{AppID: resetID(r.Pipeline, r.Dataset), Version: number}
 	c.Timestamp = (&Flow{Clock: r.Clock}).now()
-	_, err := table.Commit(ctx, c)
+	if apply != nil {
+		err = r.emptyApplied(ctx, table, c, number, apply)
+	} else {
+		_, err = table.Commit(ctx, c)
+	}
 	var already *delta.AlreadyCommitted
 	if errors.As(err, &already) {
 		return nil
 	}
+	return err
+}
+
+// emptyApplied makes the commit an application of no rows.
+func (r *Reset) emptyApplied(ctx context.Context, table *delta.Table, c delta.Commit, number int64, apply Applier) (err error) {
+	columns := c.Schema
+	if columns == nil {
+		columns = c.Read.Schema()
+	}
+	name := taskName(c.Txn.AppID, number, 0)
+	app, err := apply.Begin(ctx, ApplyBatch{
+		Table: table, Target: c.Read, Replace: true, Columns: columns, Batch: number, Timestamp: c.Timestamp, Name: name,
+		Write:  r.Target.writeOptions(c.Read, columns, c.ReplaceAll, name),
+		Settle: func(*delta.Commit, Counts) error { return nil }, Tell: func(Notice) {}, Alloc: memory.DefaultAllocator,
+	})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, app.Release(context.WithoutCancel(ctx))) }()
+	_, _, err = app.Commit(ctx, c)
 	return err
 }
 

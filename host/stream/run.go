@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow/memory"
@@ -39,6 +40,7 @@ type run struct {
 	ck       *checkpoint
 	versions *schemaVersions // nil when the source's schema is not inferred
 	left     backlog
+	notices  notices
 }
 
 func (f *Flow) run(ctx context.Context, obs Observer, res *Result) (err error) {
@@ -87,6 +89,8 @@ func (f *Flow) check() error {
 		return fault.New("INVALID_FLOW", "a flow needs a source, a target, a checkpoint and its names")
 	case f.Source.kind() == filesKind && f.Schemas == nil:
 		return fault.New("INVALID_FLOW", "a flow of files needs a schema location")
+	case f.Apply != nil && (f.Handler != nil || f.Target.External):
+		return fault.New("INVALID_FLOW", "changes are applied to the flow's own table only")
 	case f.Handler != nil:
 		return f.checkHandler()
 	}
@@ -268,7 +272,7 @@ func (r *run) pinSide(ctx context.Context) (map[string]TableVersion, error) {
 func (r *run) commitNext(ctx context.Context) error {
 	for number := 0; ; number++ {
 		err := r.runBatch(ctx, r.ck.planned, number)
-		for races := 0; overtaken(err) && races < maxRaces && ctx.Err() == nil; races++ {
+		for races := 0; r.overtaken(err) && races < maxRaces && ctx.Err() == nil; races++ {
 			err = r.runBatch(ctx, r.ck.planned, number)
 		}
 		if err == nil || ctx.Err() != nil || !retryHelps(err) || number >= r.flow.MaxRetries {
@@ -288,7 +292,11 @@ const maxRaces = 20
 
 // overtaken tells whether a commit lost against a change of the table that the
 // batch has to be planned on again. That is no failure of the flow.
-func overtaken(err error) bool {
+func (r *run) overtaken(err error) bool {
+	// What an application changes hangs on the rows that are there.
+	if r.flow.Apply != nil && strings.HasPrefix(fault.CodeOf(err), "DELTA_CONCURRENT_") {
+		return true
+	}
 	return fault.Is(err, "DELTA_METADATA_CHANGED") || fault.Is(err, "DELTA_TABLE_ALREADY_EXISTS") || fault.Is(err, "DELTA_PROTOCOL_CHANGED")
 }
 

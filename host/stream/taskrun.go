@@ -202,14 +202,16 @@ func (h *taskHooks) setState(name string, state []byte) {
 
 // taskRunner runs the tasks of one attempt of a batch.
 type taskRunner struct {
-	flow       *Flow
-	means      means
-	schema     readSchema
-	output     outputSchema
-	target     *delta.Snapshot // nil when the batch makes the table
-	replace    bool            // the batch replaces all rows and columns
-	outputs    []*handling     // of a flow with a handler, in place of a target
-	quarantine *delta.Snapshot
+	flow    *Flow
+	means   means
+	schema  readSchema
+	output  outputSchema
+	target  *delta.Snapshot // nil when the batch makes the table
+	replace bool            // the batch replaces all rows and columns
+	outputs []*handling     // of a flow with a handler, in place of a target
+	// application takes the rows in place of files, nil of most flows.
+	application Application
+	quarantine  *delta.Snapshot
 	// quarantined says that the batch's refused rows are committed already.
 	quarantined bool
 	// query stands for the source of a batch query, nil for a stream; writers is
@@ -235,9 +237,12 @@ func (r *taskRunner) run(ctx context.Context, t *Task) (res taskResult, err erro
 	t.hooks = &taskHooks{side: r.flow.Side, pins: t.Side, policy: r.flow.OnRowError, source: source, query: r.query, means: r.means, before: r.states}
 	defer func() { t.hooks = nil }()
 
-	if r.outputs != nil {
+	switch {
+	case r.outputs != nil:
 		err = r.handOver(ctx, t, source, &res.metrics)
-	} else {
+	case r.application != nil:
+		res.rules, err = r.apply(ctx, t, source, &res.metrics)
+	default:
 		res.adds, res.rules, err = r.pour(ctx, t, source, &res.metrics)
 	}
 	// A step hands on the failure of what it reads in its own words; the first
@@ -274,19 +279,8 @@ func (r *taskRunner) open(ctx context.Context, in Input) (sourceReader, error) {
 // writer starts the files of a task.
 func (r *taskRunner) writer(ctx context.Context, t *Task) (rowWriter, error) {
 	target := &r.flow.Target
-	partitionBy, clusterBy := target.PartitionBy, target.ClusterBy
-	if r.replace {
-		partitionBy, clusterBy = target.layout(r.target)
-	}
-	var unset []string
-	if r.replace && r.target != nil {
-		unset = target.Unset
-	}
 	open := func(i int) (rowWriter, error) {
-		return target.Table.Write(ctx, delta.WriteOptions{
-			Schema: r.output.table, Snapshot: r.target, Replace: r.replace, Name: stripeName(t.Name(), i),
-			PartitionBy: partitionBy, ClusterBy: clusterBy, Properties: target.Properties, Unset: unset, Redefines: r.replace && !target.External,
-		})
+		return target.Table.Write(ctx, target.writeOptions(r.target, r.output.table, r.replace, stripeName(t.Name(), i)))
 	}
 	if r.query != nil {
 		return newStriped(r.writers, open)
@@ -307,24 +301,16 @@ func (r *taskRunner) pour(ctx context.Context, t *Task, source sourceReader, m *
 		}
 	}()
 	feed := r.blindFeed(source)
-	var counts expect.Counts
-	err = r.through(ctx, t, source, func(in array.RecordReader) (err error) {
-		counts, err = expect.Apply(ctx, r.flow.Rules, in, expect.Sink{
-			Keep: func(ctx context.Context, rec arrow.RecordBatch) error {
-				if feed != nil {
-					m.OldImages += feed.oldImages(rec)
-				}
-				out, err := project(rec, r.output.rows)
-				if err != nil {
-					return err
-				}
-				defer out.Release()
-				return w.Write(ctx, out)
-			},
-			Quarantine: t.hooks.quarantineRules,
-			Locate:     func(row int64) string { return placeOf(source, row) },
-		})
-		return err
+	counts, err := r.expected(ctx, t, source, func(ctx context.Context, rec arrow.RecordBatch) error {
+		if feed != nil {
+			m.OldImages += feed.oldImages(rec)
+		}
+		out, err := project(rec, r.output.rows)
+		if err != nil {
+			return err
+		}
+		defer out.Release()
+		return w.Write(ctx, out)
 	})
 	if err != nil {
 		return nil, nil, err
@@ -340,6 +326,34 @@ func (r *taskRunner) pour(ctx context.Context, t *Task, source sourceReader, m *
 		m.OutputBytes += a.Size
 	}
 	return adds, counts.Rules, nil
+}
+
+// apply takes the rows through steps and expectations to the application of the batch.
+func (r *taskRunner) apply(ctx context.Context, t *Task, source sourceReader, m *Metrics) ([]expect.RuleCounts, error) {
+	counts, err := r.expected(ctx, t, source, func(ctx context.Context, rec arrow.RecordBatch) error {
+		out, err := project(rec, r.output.rows)
+		if err != nil {
+			return err
+		}
+		defer out.Release()
+		return r.application.Take(ctx, t.Index, out)
+	})
+	m.DroppedRows, m.QuarantinedRows = counts.Dropped, counts.Quarantined
+	return counts.Rules, err
+}
+
+// expected takes the rows of a task through the steps and hands on those that
+// the expectations keep.
+func (r *taskRunner) expected(ctx context.Context, t *Task, source sourceReader, keep func(context.Context, arrow.RecordBatch) error) (counts expect.Counts, err error) {
+	err = r.through(ctx, t, source, func(in array.RecordReader) (err error) {
+		counts, err = expect.Apply(ctx, r.flow.Rules, in, expect.Sink{
+			Keep:       keep,
+			Quarantine: t.hooks.quarantineRules,
+			Locate:     func(row int64) string { return placeOf(source, row) },
+		})
+		return err
+	})
+	return counts, err
 }
 
 // through takes the rows of a task through the steps to their end, and reads
