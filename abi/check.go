@@ -66,6 +66,19 @@ func (f *Function) check(path string) error {
 			}
 		}
 	}
+	if f.Kind == KindSnapshot {
+		for i, in := range f.Inputs {
+			if in.Mode == ModeStream {
+				return invalid(index(path+".inputs", i)+".mode", "a snapshot provider reads whole datasets, no stream")
+			}
+		}
+	}
+	if _, known := VersionType(f.Version); f.Version != "" && (f.Kind != KindSnapshot || !known) {
+		if f.Kind != KindSnapshot {
+			return invalid(path+".version", "kind %s gives no snapshots", f.Kind)
+		}
+		return invalid(path+".version", "%q is none of int, string, float, bytes, date, timestamp, decimal(p,s)", clip(f.Version, 80))
+	}
 	if f.RowAligned && f.Kind != KindMap && f.Kind != KindStateful {
 		return invalid(path+".row_aligned", "kind %s cannot be row-aligned", f.Kind)
 	}

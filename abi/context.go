@@ -20,12 +20,6 @@ type CallContext struct {
 	LatestVersion  *Version // snapshot providers; nil before the first snapshot
 }
 
-// Version is a typed snapshot version.
-type Version struct {
-	Type  string `json:"type"` // int, string, float, bytes (base64), date, timestamp, decimal (text)
-	Value any    `json:"value"`
-}
-
 // JSON gives the context as a guest reads it.
 func (c CallContext) JSON() ([]byte, error) {
 	return json.Marshal(struct {

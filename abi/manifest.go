@@ -35,6 +35,8 @@ type Function struct {
 	Outputs     []Output    `json:"outputs,omitzero"`
 	Reuse       bool        `json:"reuse,omitempty"`
 	Conf        []string    `json:"conf,omitzero"` // keys or prefix.*
+	// Version is the type of a snapshot provider's versions, as VersionType reads it.
+	Version string `json:"version,omitempty"`
 }
 
 // Input is one input of a function: a dataset by name, or a source.

@@ -59,6 +59,7 @@ func parseFunction(path string, n *node) (Function, error) {
 		RowAligned: o.flag("row_aligned", false),
 		Reuse:      o.flag("reuse", false),
 		Conf:       o.names("conf"),
+		Version:    o.text("version"),
 	}
 	o.list("inputs", func(path string, item *node) error {
 		in, err := parseInput(path, item)

@@ -260,7 +260,7 @@ func queries(err error) bool { return err != nil && strings.Contains(err.Error()
 // schemasFor gives the schemas of a function's inputs, or why they are not known.
 func (k check) schemasFor(f abi.Function) ([]*arrow.Schema, string) {
 	switch f.Kind {
-	case abi.KindMap, abi.KindStateful, abi.KindQuery, abi.KindForeachBatch:
+	case abi.KindMap, abi.KindStateful, abi.KindQuery, abi.KindForeachBatch, abi.KindSnapshot:
 	default:
 		return nil, "functions of kind " + f.Kind + " are not run here"
 	}
@@ -340,6 +340,14 @@ func (k check) call(ctx context.Context, m *plugin.Module, f abi.Function, input
 		OnRowError: func(input int, row int64, code, message string) error {
 			o.rowErrors++
 			fmt.Fprintf(&text, "row error %d %d %s %s\n", input, row, code, message)
+			return nil
+		},
+		OnSnapshot: func(s abi.SnapshotResult) error {
+			if s.Version == nil {
+				fmt.Fprintln(&text, "no snapshot")
+			} else {
+				fmt.Fprintf(&text, "version %s %s\n", s.Version.Type, s.Version)
+			}
 			return nil
 		},
 		OnMetric: func(name string, value float64) { fmt.Fprintf(&text, "metric %s %v\n", name, value) },

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -27,10 +28,11 @@ type conformanceCase struct {
 	Function string            `json:"function"`
 	Conf     map[string]string `json:"conf"`
 	Context  struct {
-		Pipeline       string    `json:"pipeline"`
-		Flow           string    `json:"flow"`
-		BatchID        int64     `json:"batch_id"`
-		BatchTimestamp time.Time `json:"batch_timestamp"`
+		Pipeline       string       `json:"pipeline"`
+		Flow           string       `json:"flow"`
+		BatchID        int64        `json:"batch_id"`
+		BatchTimestamp time.Time    `json:"batch_timestamp"`
+		LatestVersion  *abi.Version `json:"latest_version"`
 	} `json:"context"`
 	Inputs []struct {
 		Schema  string            `json:"schema"`
@@ -46,7 +48,9 @@ type conformanceCase struct {
 		Row   int64  `json:"row"`
 		Code  string `json:"code"`
 	} `json:"row_errors"`
-	Error *struct{ Code, Text string } `json:"error"`
+	// Snapshot is what a snapshot provider says.
+	Snapshot json.RawMessage              `json:"snapshot"`
+	Error    *struct{ Code, Text string } `json:"error"`
 }
 
 // conformanceAnswer is what the host answers to a query.
@@ -166,7 +170,12 @@ func recordOf(t testing.TB, mem memory.Allocator, schema *arrow.Schema, text jso
 func (c *conformanceCase) run(t *testing.T, m *Module) {
 	mem := checked(t)
 	call := Call{Function: c.Function, Mem: mem, Context: abi.CallContext{
-		Pipeline: c.Context.Pipeline, Flow: c.Context.Flow, BatchID: c.Context.BatchID, BatchTimestamp: c.Context.BatchTimestamp}}
+		Pipeline: c.Context.Pipeline, Flow: c.Context.Flow, BatchID: c.Context.BatchID, BatchTimestamp: c.Context.BatchTimestamp, LatestVersion: c.Context.LatestVersion}}
+	var said []abi.SnapshotResult
+	call.OnSnapshot = func(s abi.SnapshotResult) error {
+		said = append(said, s)
+		return nil
+	}
 	for _, in := range c.Inputs {
 		r := readerOf(t, mem, in.Schema, in.Batches)
 		defer r.Release()
@@ -204,6 +213,15 @@ func (c *conformanceCase) run(t *testing.T, m *Module) {
 		t.Fatal(r.Err())
 	}
 	c.compare(t, mem, r.Schema(), got)
+	if c.Snapshot != nil {
+		want, err := abi.ParseSnapshotResult(c.Snapshot)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(said) != 1 || !reflect.DeepEqual(said[0], want) {
+			t.Errorf("it says %+v, want %+v", said, want)
+		}
+	}
 	var want []string
 	for _, e := range c.RowErrors {
 		want = append(want, fmt.Sprint(e.Input, e.Row, e.Code))

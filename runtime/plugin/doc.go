@@ -26,6 +26,7 @@
 //
 // Bounds stand in limits.go; docs/sandbox.md says what they hold and what not. Modules
 // are rewritten by runtime/meter to count what they run; allowance.go answers them.
-// A guest's queries go to the host's [Querier], over what its function declared. Functions of
-// kind snapshot and command modules are refused by name.
+// A guest's queries go to the host's [Querier], over what its function declared. A snapshot
+// provider says which version it gives through Call.OnSnapshot, before any row of it is
+// read. Command modules are refused by name.
 package plugin

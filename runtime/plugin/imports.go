@@ -147,8 +147,10 @@ func contextRead(in *instance, m api.Module, s []uint64) {
 
 func resultWrite(in *instance, m api.Module, s []uint64) {
 	switch {
+	case in.call != nil && in.call.function.Kind == abi.KindSnapshot:
+		in.call.snapshotResult(in, m, s)
 	case !in.describing:
-		s[0] = in.refuse("[" + CodeNotSupported + "] result_write is for weir_describe")
+		s[0] = in.refuse("[" + CodeNotSupported + "] result_write is for weir_describe and for snapshot providers")
 	case in.result != nil:
 		s[0] = in.refuse("result_write was called before")
 	default:

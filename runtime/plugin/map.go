@@ -49,13 +49,17 @@ type Call struct {
 	// OnState hears the new state of a stateful function when the call succeeded, if it
 	// wrote one; it is to be committed with the output. The bytes are the listener's.
 	OnState func(state []byte) error
+	// OnSnapshot hears what a snapshot provider says before its first output. An
+	// error from it ends the call and comes out of the reader as it is. A call that is
+	// made again because the guest ran out of memory says it again.
+	OnSnapshot func(abi.SnapshotResult) error
 	// Querier runs the guest's queries; without it they are refused.
 	Querier Querier
 	// Mem is where the output's memory comes from; nil is Arrow's default.
 	Mem memory.Allocator
 }
 
-// Map runs a function of kind map, stateful or query. Calls of one stateful function
+// Map runs a function of kind map, stateful, query or snapshot. Calls of one stateful function
 // follow one another, each with the state of the one before; the rows of a micro-batch are one call. The guest runs inside the reader's Next,
 // on the caller's goroutine's behalf, and batches arrive as it writes them. The
 // reader's error is nil only when the guest finished and all its output was

@@ -36,8 +36,9 @@ type run struct {
 	empty      int64 // output batches without rows
 	memory     int64 // of the last instance
 
-	known        []string // versions of the inputs that the instance had read before
-	state        []byte   // the new one of a stateful function
+	known        []string            // versions of the inputs that the instance had read before
+	snapshot     *abi.SnapshotResult // what a snapshot provider said; nil before it did
+	state        []byte              // the new one of a stateful function
 	stateWritten bool
 
 	allowance *allowance // of both attempts together
@@ -107,7 +108,7 @@ func (r *run) halve() bool {
 		r.aligned.release()
 	}
 	r.metrics = metrics{}
-	r.state, r.stateWritten = nil, false
+	r.state, r.stateWritten, r.snapshot = nil, false, nil
 	r.bytes, r.rows, r.empty = 0, 0, 0
 	return true
 }
@@ -168,7 +169,13 @@ func (r *run) finish() error {
 	if r.aligned != nil && r.aligned.missing() > 0 {
 		return errorf(CodeOutputInvalid, "it took %d rows of input 0 and wrote %d; a row-aligned function writes a row for each", r.aligned.given, r.aligned.done)
 	}
+	if err := r.checkSnapshot(); err != nil {
+		return err
+	}
 	for i, o := range r.outputs {
+		if r.snapshot != nil && r.snapshot.Version == nil && r.sig.guests == nil && o.decoder.Schema() == nil {
+			return errorf(CodeOutputInvalid, "it says that there is no snapshot and writes no schema, so that the columns of the snapshots are not known; declare its output in the manifest")
+		}
 		if o.guest == nil && o.decoder.Schema() == nil {
 			return errorf(CodeOutputInvalid, "it wrote no schema to output %d, and its manifest declares none", i)
 		}
@@ -185,7 +192,7 @@ func (r *run) finish() error {
 // first is the input that a function must have read: one that reads its inputs
 // as tables may leave any of them.
 func (r *run) first() *input {
-	if r.function.Kind == abi.KindQuery {
+	if r.function.Kind == abi.KindQuery || r.function.Kind == abi.KindSnapshot {
 		return nil
 	}
 	return r.inputs[0]
@@ -194,6 +201,9 @@ func (r *run) first() *input {
 // write takes what the guest hands to output_write.
 func (r *run) write(number int, p []byte) error {
 	o := &r.outputs[number]
+	if r.function.Kind == abi.KindSnapshot && r.snapshot == nil {
+		return errorf(CodeOutputInvalid, "it wrote output before it said which version it gives")
+	}
 	if r.bytes += int64(len(p)); r.bytes > r.limits.OutputBytes {
 		return overLimit("output_bytes", r.limits.OutputBytes, "the output")
 	}
@@ -243,6 +253,10 @@ func (r *run) batch(number int, batch arrow.RecordBatch) error {
 	if r.rows += batch.NumRows(); r.rows > r.limits.OutputRows {
 		batch.Release()
 		return overLimit("output_rows", r.limits.OutputRows, "the number of output rows")
+	}
+	if batch.NumRows() > 0 && r.snapshot != nil && r.snapshot.Version == nil {
+		batch.Release()
+		return errorf(CodeOutputInvalid, "it wrote rows after it said that there is no snapshot")
 	}
 	if batch.NumRows() == 0 {
 		batch.Release()

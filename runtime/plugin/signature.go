@@ -95,9 +95,9 @@ func (m *Module) sign(function string, inputs []*arrow.Schema, carry []string) (
 		return nil, errorf(CodeNoFunction, "the module has no function of that name")
 	}
 	switch f.Kind {
-	case abi.KindMap, abi.KindStateful, abi.KindQuery, abi.KindForeachBatch:
+	case abi.KindMap, abi.KindStateful, abi.KindQuery, abi.KindForeachBatch, abi.KindSnapshot:
 	default:
-		return nil, errorf(CodeNotSupported, "functions of kind %s do not run in this version; %s, %s, %s and %s do", f.Kind, abi.KindMap, abi.KindStateful, abi.KindQuery, abi.KindForeachBatch)
+		return nil, errorf(CodeNotSupported, "functions of kind %s do not run in this version", f.Kind)
 	}
 	if (f.Outputs != nil) != (f.Kind == abi.KindForeachBatch) {
 		return nil, errorf(CodeNotSupported, "a function of kind %s names its outputs, others have one; this one is of kind %s", abi.KindForeachBatch, f.Kind)

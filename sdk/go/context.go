@@ -1,6 +1,10 @@
 package weir
 
-import "github.com/weir-data/weir/sdk/go/internal/host"
+import (
+	"strconv"
+
+	"github.com/weir-data/weir/sdk/go/internal/host"
+)
 
 // Context says where and when a call runs.
 type Context struct {
@@ -28,6 +32,19 @@ func IntVersion(v int64) Version { return Version{"int", itoa(v)} }
 
 // StringVersion is a version that compares as text.
 func StringVersion(s string) Version { return Version{"string", s} }
+
+// FloatVersion is a version that is a number with a fraction.
+func FloatVersion(v float64) Version {
+	return Version{"float", strconv.FormatFloat(v, 'g', -1, 64)}
+}
+
+// DecimalVersion is a version that is a decimal, as text.
+func DecimalVersion(text string) Version { return Version{"decimal", text} }
+
+// TimestampVersion is a moment in microseconds since 1970 in UTC.
+func TimestampVersion(micros int64) Version {
+	return Version{"timestamp", string(AppendTimestamp(nil, micros))}
+}
 
 func (v Version) write(w *jsonWriter) {
 	w.open('{')

@@ -30,6 +30,7 @@ type function struct {
 	outputs     []Target
 	reuse       bool
 	conf        []string
+	version     string // of a snapshot provider
 	run         Func
 }
 
@@ -201,6 +202,7 @@ func (f *function) write(w *jsonWriter, confRead []string) {
 	}
 	w.flag("reuse", f.reuse)
 	w.list("conf", union(f.conf, confRead))
+	w.text("version", f.version)
 	w.close('}')
 }
 

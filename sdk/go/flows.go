@@ -99,6 +99,9 @@ type AutoCDCFromSnapshot struct {
 	ProviderInputs []Source
 	ProviderOutput []ColumnDef
 	ProviderConf   []string
+	// ProviderVersion is the type of its versions: int, string, float, bytes, date, timestamp or
+	// decimal(p,s). Type 2 needs it, for __START_AT and __END_AT.
+	ProviderVersion string
 
 	Name                         string
 	Keys                         []string
@@ -123,7 +126,7 @@ func CreateAutoCDCFromSnapshotFlow(cdc AutoCDCFromSnapshot) {
 			name = cdc.Target
 		}
 		fn := &function{name: registered.freeName(name, cdc.Target), kind: "snapshot", run: cdc.Provider,
-			inputs: cdc.ProviderInputs, output: cdc.ProviderOutput, outputSet: cdc.ProviderOutput != nil, conf: cdc.ProviderConf}
+			inputs: cdc.ProviderInputs, output: cdc.ProviderOutput, outputSet: cdc.ProviderOutput != nil, conf: cdc.ProviderConf, version: cdc.ProviderVersion}
 		f.function = registered.addFunction(who, fn)
 	}
 	registered.addFlow(f)

@@ -16,7 +16,9 @@ static const char manifest[] =
     " \"row_aligned\": true, \"passthrough\": {\"id\": \"key\"}, \"output\": [{\"name\": \"doubled\", \"type\": \"bigint\"}]},"
     "{\"name\": \"positive\", \"kind\": \"map\", \"inputs\": [{\"dataset\": \"a\", \"mode\": \"stream\", \"columns\": [\"v\"]}],"
     " \"output\": [{\"name\": \"v\", \"type\": \"bigint\"}]},"
-    "{\"name\": \"broken\", \"kind\": \"map\", \"inputs\": [{\"dataset\": \"a\", \"mode\": \"stream\"}], \"output\": []}]}";
+    "{\"name\": \"broken\", \"kind\": \"map\", \"inputs\": [{\"dataset\": \"a\", \"mode\": \"stream\"}], \"output\": []},"
+    "{\"name\": \"next\", \"kind\": \"snapshot\", \"inputs\": [{\"dataset\": \"b\", \"mode\": \"batch\", \"columns\": [\"v\"]}],"
+    " \"output\": [{\"name\": \"v\", \"type\": \"bigint\"}], \"version\": \"int\"}]}";
 
 WEIR_EXPORT(weir_describe) int32_t weir_describe(void) { return weir_result_write(manifest, sizeof manifest - 1); }
 
@@ -97,12 +99,39 @@ static int map_bigint(const char *name, int keep_rows) {
   return size < 0 ? fail("input 0 failed") : 0;
 }
 
+/* latest gives the latest version, a whole number of one digit, or 0. */
+static i64 latest(void) {
+  static const char key[] = "\"latest_version\":{\"type\":\"int\",\"value\":";
+  u8 *text = aligned(&__heap_base);
+  int32_t n = weir_context_read((char *)text, 0);
+  if (n < 0 || !reserve(text + n) || weir_context_read((char *)text, (u32)n) != n) return -1;
+  const int32_t size = sizeof key - 1;
+  for (int32_t i = 0; i + size < n; i++) {
+    int32_t same = 0;
+    while (same < size && text[i + same] == (u8)key[same]) same++;
+    if (same == size) return text[i + size] - '0';
+  }
+  return 0;
+}
+
+static int next_snapshot(void) {
+  static const char done[] = "{\"done\": true}";
+  char version[] = "{\"version\": {\"type\": \"int\", \"value\": 0}}";
+  i64 after = latest();
+  if (after < 0) return fail("the context cannot be read");
+  if (after >= 3) return weir_result_write(done, sizeof done - 1) ? fail("result_write failed") : 0;
+  version[sizeof version - 4] = (char)('1' + after);
+  if (weir_result_write(version, sizeof version - 1)) return fail("result_write failed");
+  return map_bigint("v", 0);
+}
+
 WEIR_EXPORT(weir_call) int32_t weir_call(int32_t function) {
   switch (function) {
   case 0: return copy();
   case 1: return map_bigint("doubled", 1);
   case 2: return map_bigint("v", 0);
   case 3: return fail("broken as asked");
+  case 4: return next_snapshot();
   }
   return fail("no such function");
 }

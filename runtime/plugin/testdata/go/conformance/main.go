@@ -17,6 +17,9 @@ func pipeline() {
 	weir.TemporaryView("report", weir.ReadStream("a").Columns(), report, weir.UsesConf("test.*"),
 		weir.Output(weir.DDL("rows bigint, conf string, other string, flow string, batch_id bigint, batch_timestamp string")...))
 	weir.TemporaryView("ask", weir.Read("b").Columns("k", "v"), ask, weir.Query(), weir.Output(weir.DDL("k string, v bigint")...))
+	weir.CreateStreamingTable("versions")
+	weir.CreateAutoCDCFromSnapshotFlow(weir.AutoCDCFromSnapshot{Target: "versions", Name: "next", Keys: []string{"v"}, Provider: nextSnapshot,
+		ProviderInputs: []weir.Source{weir.Read("b").Columns("v")}, ProviderOutput: weir.DDL("v bigint"), ProviderVersion: "int"})
 	weir.TemporaryView("broken", weir.ReadStream("a"), func(*weir.Call) error { return weir.Error("broken as asked") }, weir.Output())
 }
 
@@ -96,6 +99,21 @@ func positive(c *weir.Call) error {
 		}
 	}
 	return in.Err()
+}
+
+// nextSnapshot gives version n+1 after n, 1 at first, and none after 3.
+func nextSnapshot(c *weir.Call) error {
+	version := int64(1)
+	if latest := c.Context().LatestVersion; latest != nil {
+		version = int64(latest.Value[0]-'0') + 1
+	}
+	if version > 3 {
+		return c.SnapshotDone()
+	}
+	if err := c.SnapshotVersion(weir.IntVersion(version)); err != nil {
+		return err
+	}
+	return positive(c)
 }
 
 func lookup(c *weir.Call) error {
