@@ -110,7 +110,7 @@ func TestEveryTypeGoesThroughUnchanged(t *testing.T) {
 	for _, cut := range [][2]int64{{0, 3}, {3, 2051}, {2051, 2052}, {2052, 2052}, {2052, 5999}, {5999, 6000}} {
 		parts = append(parts, whole.NewSlice(cut[0], cut[1]))
 	}
-	for _, text := range []string{"SELECT * FROM t", "SELECT * FROM (SELECT m, * EXCLUDE (m) FROM t) WHERE true", "SELECT st, l, bin FROM t", "SELECT ll FROM t WHERE i64 % 5 = 0 OR i64 IS NULL"} {
+	for _, text := range []string{"SELECT * FROM t", "SELECT * FROM t WHERE true", "SELECT * FROM (SELECT m, * EXCLUDE (m) FROM t) WHERE true", "SELECT st, l, bin FROM t", "SELECT ll FROM t WHERE i64 % 5 = 0 OR i64 IS NULL"} {
 		in := readerOf(t, parts...)
 		out, err := e.Run(t.Context(), Query{Text: text, Stream: "t", Clock: batchTime}, map[string]array.RecordReader{"t": in})
 		if err != nil {

@@ -23,6 +23,7 @@ type plan struct {
 	schema *arrow.Schema
 	where  fault.Where // the query's place, for errors while it runs
 	guest  bool
+	around *detour // nil: all columns come out of the text
 }
 
 // plannedInput is an input that the text reads.
@@ -47,6 +48,8 @@ type planner struct {
 	ctx  context.Context
 	conn *connection
 	q    Query
+	// detours lets columns go around the engine.
+	detours bool
 }
 
 // make rewrites the query over inputs of these schemas and binds it.
@@ -86,7 +89,14 @@ func (p *planner) make(schemas map[string]*arrow.Schema) (*plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	return p.compose(r, text, bound, masks)
+	out, err := p.compose(r, text, bound, masks)
+	if err != nil || !p.detours {
+		return out, err
+	}
+	if from := r.around(tree.child("node"), bound.names, bound.types, schemas[p.q.Stream]); from != nil {
+		out.around = p.detour(out, from, text, bound, masks)
+	}
+	return out, nil
 }
 
 // bound gives a rewritten query as the text that runs, and its columns. Its
@@ -449,6 +459,38 @@ func (p *planner) compose(r *rewriter, text string, bound *prepared, masks []str
 	}
 	out.schema = arrow.NewSchema(fields, nil)
 	return out, nil
+}
+
+// detour makes the plan of the columns that do not go around the engine.
+func (p *planner) detour(whole *plan, from []int, text string, bound *prepared, masks []string) *detour {
+	d := &detour{stream: p.q.Stream, from: from}
+	var fields []arrow.Field
+	var items, aliases []string
+	for i, name := range bound.names {
+		aliases = append(aliases, quoteName(name))
+		if from[i] >= 0 {
+			continue
+		}
+		item := quoteName(name)
+		if t := bound.types[i]; t.cast {
+			item = fmt.Sprintf("CAST(%s AS %s)", item, t.sql)
+		}
+		items = append(items, item+" AS "+quoteName(name))
+		fields = append(fields, whole.schema.Field(i))
+	}
+	if masks != nil {
+		items = append(items, "CAST("+strings.Join(masks, " + ")+" AS BIGINT) AS "+relation.MaskColumn)
+		fields = append(fields, relation.MaskField())
+		d.from = append(d.from, -1)
+	}
+	if len(items) == 0 {
+		return d
+	}
+	d.rest = &plan{
+		inputs: whole.inputs, where: whole.where, schema: arrow.NewSchema(fields, nil),
+		text: "SELECT " + strings.Join(items, ", ") + " FROM (" + text + ") AS result(" + strings.Join(aliases, ", ") + ")",
+	}
+	return d
 }
 
 // order sorts by __weir_row, which is last, and then by everything else: rows

@@ -2,6 +2,7 @@ package sql
 
 import (
 	"context"
+	"maps"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -17,11 +18,42 @@ import (
 
 // start runs a plan.
 func (e *Engine) start(ctx context.Context, p *plan, clock time.Time, inputs map[string]array.RecordReader) (array.RecordReader, error) {
+	if p.around != nil {
+		return e.startAround(ctx, p, clock, inputs)
+	}
+	return e.startWhole(ctx, p, clock, inputs, nil)
+}
+
+// startAround runs what there is to compute of a plan, beside the columns that
+// go around the engine.
+func (e *Engine) startAround(ctx context.Context, p *plan, clock time.Time, inputs map[string]array.RecordReader) (array.RecordReader, error) {
+	d := &detoured{ctx: ctx, plan: p}
+	d.refs.Store(1)
+	in := inputs[p.around.stream]
+	if p.around.rest == nil {
+		d.scan = newScan(ctx, e.db, in)
+		d.scan.opened = true
+		go d.scan.pull()
+		return d, nil
+	}
+	d.tap = &tap{RecordReader: in}
+	inputs = maps.Clone(inputs)
+	inputs[p.around.stream] = d.tap
+	rest, err := e.startWhole(ctx, p.around.rest, clock, inputs, d.tap)
+	if err != nil {
+		d.tap.drain()
+		return nil, err
+	}
+	d.rest = rest
+	return d, nil
+}
+
+func (e *Engine) startWhole(ctx context.Context, p *plan, clock time.Time, inputs map[string]array.RecordReader, beside *tap) (*result, error) {
 	c, err := e.db.connect()
 	if err != nil {
 		return nil, err
 	}
-	r := &result{ctx: ctx, engine: e, plan: p, conn: c}
+	r := &result{ctx: ctx, engine: e, plan: p, conn: c, beside: beside}
 	r.refs.Store(1)
 	r.unwatch = c.watch(ctx)
 	if err := r.open(clock, inputs); err != nil {
@@ -45,6 +77,8 @@ type result struct {
 	running bool
 	opts    arrowmapping.ArrowOptions
 	native  *arrow.Schema // as DuckDB exports it
+	beside  *tap          // whose batches the result is cut like; nil: by size
+	left    arrow.RecordBatch
 
 	mu      sync.Mutex // Next against Release
 	current arrow.RecordBatch
@@ -155,27 +189,20 @@ func (r *result) gather() (arrow.RecordBatch, error) {
 			p.Release()
 		}
 	}()
-	for rows, bytes := 0, uint64(0); rows < r.engine.batchRows && (bytes < guestBatch || !r.plan.guest); {
-		chunk := mapping.FetchChunk(r.res)
-		if chunk.Ptr == nil {
-			// The end and a failure look alike; only the result tells.
-			if msg := mapping.ResultError(&r.res); msg != "" {
-				return nil, r.failed(msg)
-			}
-			if err := r.inputFailure(); err != nil {
-				return nil, err
-			}
-			r.ended = true
+	for rows, bytes := 0, uint64(0); rows < r.wanted() && (bytes < guestBatch || !r.plan.guest); {
+		rec, err := r.fetch()
+		if err != nil {
+			return nil, err
+		}
+		if rec == nil {
 			break
 		}
-		if mapping.DataChunkGetSize(chunk) == 0 {
-			mapping.DestroyDataChunk(&chunk)
-			continue
-		}
-		rec, ed := arrowmapping.DataChunkToArrowArray(r.opts, r.native, chunk)
-		mapping.DestroyDataChunk(&chunk)
-		if err := errorOf(ed); err != nil {
-			return nil, r.failed(err.Error())
+		if over := rows + int(rec.NumRows()) - r.wanted(); over > 0 && r.beside != nil {
+			cut := rec.NumRows() - int64(over)
+			r.left = rec.NewSlice(cut, rec.NumRows())
+			whole := rec
+			rec = whole.NewSlice(0, cut)
+			whole.Release()
 		}
 		parts = append(parts, rec)
 		rows += int(rec.NumRows())
@@ -187,6 +214,46 @@ func (r *result) gather() (arrow.RecordBatch, error) {
 		return nil, r.ctx.Err()
 	}
 	return r.join(parts)
+}
+
+// wanted is how many rows the next batch has: as many as the stream's beside it,
+// which is known once the engine has read it.
+func (r *result) wanted() int {
+	if r.beside != nil {
+		if rec := r.beside.first(); rec != nil {
+			return int(rec.NumRows())
+		}
+	}
+	return r.engine.batchRows
+}
+
+// fetch gives the next rows, nil at the end.
+func (r *result) fetch() (arrow.RecordBatch, error) {
+	if rec := r.left; rec != nil {
+		r.left = nil
+		return rec, nil
+	}
+	for {
+		chunk := mapping.FetchChunk(r.res)
+		if chunk.Ptr == nil {
+			// The end and a failure look alike; only the result tells.
+			if msg := mapping.ResultError(&r.res); msg != "" {
+				return nil, r.failed(msg)
+			}
+			r.ended = true
+			return nil, r.inputFailure()
+		}
+		if mapping.DataChunkGetSize(chunk) == 0 {
+			mapping.DestroyDataChunk(&chunk)
+			continue
+		}
+		rec, ed := arrowmapping.DataChunkToArrowArray(r.opts, r.native, chunk)
+		mapping.DestroyDataChunk(&chunk)
+		if err := errorOf(ed); err != nil {
+			return nil, r.failed(err.Error())
+		}
+		return rec, nil
+	}
 }
 
 // join makes one batch of the canonical types out of chunks.
@@ -233,6 +300,10 @@ func (r *result) Release() {
 	if r.current != nil {
 		r.current.Release()
 		r.current = nil
+	}
+	if r.left != nil {
+		r.left.Release()
+		r.left = nil
 	}
 	r.ended = true
 	if r.running {
