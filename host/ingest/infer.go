@@ -138,9 +138,24 @@ func (s *Source) refused(ch *chunk, at int, line int64, why string) error {
 	return fault.New("MALFORMED_RECORD_IN_PARSING", "%s (byte %d)", why, ch.offset+int64(at)).At(fault.Where{File: ch.file.Path, Line: line})
 }
 
-// inferJSON adds the records of a chunk to the shape. A malformed record is
-// left out whole: a record is checked before its shape is taken.
+// inferJSON adds the records of a chunk to the shape. A malformed record is left
+// out whole. Hardly any chunk has one, so that its records are looked at once,
+// and a second time, each checked before its shape is taken, when one was bad.
 func (s *Source) inferJSON(ch *chunk, sh *shape) error {
+	if utf8.Valid(ch.data[:ch.n]) {
+		seen := &shape{}
+		if bad, err := s.inferRecords(ch, seen, false); !bad || err != nil {
+			sh.merge(seen)
+			return err
+		}
+	}
+	_, err := s.inferRecords(ch, sh, true)
+	return err
+}
+
+// inferRecords is one look at a chunk, which it breaks off at a bad record
+// unless it checks records first.
+func (s *Source) inferRecords(ch *chunk, sh *shape, check bool) (bad bool, err error) {
 	d := jsonDecoder{jsonScan: jsonScan{b: ch.data, end: ch.n, rules: s.config.json}}
 	inArray := ch.inArray
 	line := ch.line
@@ -170,21 +185,29 @@ func (s *Source) inferJSON(ch *chunk, sh *shape) error {
 		}
 		start := p
 		d.why, d.depth = "", 0
-		if c == '{' {
+		switch {
+		case c != '{':
+			p = d.fail(p, "a record must be an object")
+		case !check:
+			p = d.shapeOf(p, sh, s.config)
+		default:
 			if p = d.skip(p); p >= 0 && !utf8.Valid(d.b[start:p]) {
 				p = d.fail(start, "invalid UTF-8")
 			}
-		} else {
-			p = d.fail(p, "a record must be an object")
+			if p >= 0 {
+				d.shapeOf(start, sh, s.config)
+			}
 		}
 		if p >= 0 {
-			d.shapeOf(start, sh, s.config)
 			continue
+		}
+		if !check {
+			return true, nil
 		}
 		line += int64(countLines(d.b[counted:start]))
 		counted = start
 		if err := s.refused(ch, start, line, d.why); err != nil {
-			return err
+			return true, err
 		}
 		if s.config.multiLine {
 			p = d.documentEnd(start, inArray)
@@ -194,7 +217,7 @@ func (s *Source) inferJSON(ch *chunk, sh *shape) error {
 		}
 		p = max(p, start+1)
 	}
-	return nil
+	return false, nil
 }
 
 // inferCSV adds the records of a chunk to the shape. Every name of the header
