@@ -163,9 +163,10 @@ func (p *Pipeline) step(b *body, c *chain, schemas schemaOf) stream.Step {
 		q := b.statement.Select()
 		q.Expectations, q.ExpectationNames, q.NullPass = nil, nil, nil
 		s := &sqlStep{engine: p.engine, query: q, from: q.Stream, sides: map[string]batchInput{}}
+		s.query.Keys = map[string][]string{}
 		for i, in := range b.inputs {
 			if sides[i] != nil {
-				s.sides[in.alias] = sides[i]
+				s.sides[in.alias], s.query.Keys[in.alias] = sides[i], in.historyKeys()
 			}
 		}
 		return s

@@ -114,7 +114,7 @@ func (p *Pipeline) readView(ctx context.Context, d *dataset, reading []*dataset)
 	}
 	reading = append(slices.Clone(reading), d)
 	b := d.query()
-	inputs := map[string]array.RecordReader{}
+	inputs, keys := map[string]array.RecordReader{}, map[string][]string{}
 	var opened openReaders
 	for _, in := range b.inputs {
 		r, err := p.scan(ctx, in, nil, reading...)
@@ -123,10 +123,10 @@ func (p *Pipeline) readView(ctx context.Context, d *dataset, reading []*dataset)
 			return nil, located(err, "QUERY_FAILED", fault.Where{Dataset: d.id})
 		}
 		opened = append(opened, r)
-		inputs[in.alias] = r
+		inputs[in.alias], keys[in.alias] = r, in.historyKeys()
 	}
 	q := b.statement.Select()
-	q.Clock = p.opts.Clock()
+	q.Clock, q.Keys = p.opts.Clock(), keys
 	out, err := p.engine.run(ctx, q, inputs)
 	if err != nil {
 		opened.release()

@@ -43,7 +43,7 @@ func (p *Pipeline) Query(ctx context.Context, text string) (array.RecordReader, 
 	if err != nil {
 		return nil, err
 	}
-	inputs := map[string]array.RecordReader{}
+	inputs, keys := map[string]array.RecordReader{}, map[string][]string{}
 	var opened openReaders
 	for _, name := range names {
 		in, err := named(name)
@@ -57,9 +57,9 @@ func (p *Pipeline) Query(ctx context.Context, text string) (array.RecordReader, 
 			return nil, err
 		}
 		opened = append(opened, r)
-		inputs[name] = r
+		inputs[name], keys[name] = r, in.historyKeys()
 	}
-	out, err := p.engine.run(ctx, sql.Query{Text: text, Clock: p.opts.Clock()}, inputs)
+	out, err := p.engine.run(ctx, sql.Query{Text: text, Clock: p.opts.Clock(), Keys: keys}, inputs)
 	if err != nil {
 		opened.release()
 		return nil, err

@@ -171,7 +171,7 @@ func (e *Engine) plan(ctx context.Context, q Query, schemas map[string]*arrow.Sc
 // planKey tells plans apart; the clock is not part of a plan.
 func planKey(q Query, schemas map[string]*arrow.Schema) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%q %q %q %d %q %v %v\n", q.Text, q.Stream, q.File, q.Line, q.Expectations, q.NullPass, q.GuestRules)
+	fmt.Fprintf(&b, "%q %q %q %d %q %v %v %q\n", q.Text, q.Stream, q.File, q.Line, q.Expectations, q.NullPass, q.GuestRules, q.Keys)
 	for _, name := range slices.Sorted(maps.Keys(schemas)) {
 		fmt.Fprintf(&b, "%q %s\n", name, schemas[name])
 	}

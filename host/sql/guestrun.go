@@ -25,6 +25,9 @@ func (e *Engine) GuestRelations(ctx context.Context, q Query) ([]string, error) 
 	if err != nil {
 		return nil, err
 	}
+	if err := expandIntervals(tree, o, intervals{}); err != nil {
+		return nil, err
+	}
 	if err := q.checkGuest(tree, &rewriter{origin: o}); err != nil {
 		return nil, err
 	}

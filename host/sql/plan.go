@@ -72,6 +72,12 @@ func (p *planner) make(schemas map[string]*arrow.Schema) (*plan, error) {
 		return nil, err
 	}
 	r.origin = o
+	if err := refuseBetween(tree, o); err != nil {
+		return nil, err
+	}
+	if err := expandIntervals(tree, o, p.q.intervals(schemas)); err != nil {
+		return nil, err
+	}
 	if p.q.Guest != nil {
 		if err := p.q.checkGuest(tree, r); err != nil {
 			return nil, err

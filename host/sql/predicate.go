@@ -3,6 +3,7 @@ package sql
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"math"
 	"strconv"
 	"strings"
@@ -46,24 +47,48 @@ func (e *Engine) Filters(ctx context.Context, text string, schema func(name stri
 	if err != nil {
 		return nil, err
 	}
+	var failed error
+	known := intervals{columns: func(name string) *arrow.Schema {
+		s, err := schema(name)
+		failed = errors.Join(failed, err)
+		return s
+	}}
+	macro := tree.child("node").child("from_table").str("type") == "TABLE_FUNCTION"
+	if err := expandIntervals(tree, q.places(), known); err != nil {
+		return nil, failed // the plan says what is wrong with the query
+	}
 	top := tree.child("node")
 	from, where := top.child("from_table"), top.child("where_clause")
 	c := &collector{}
 	c.walk(top, nil)
-	if top.str("type") != "SELECT_NODE" || len(top.child("cte_map").list("map")) > 0 || where == nil ||
-		from.str("type") != "BASE_TABLE" || from.child("sample") != nil || top.child("sample") != nil || len(c.refs) != 1 || c.refs[0].uses != 1 {
+	if top.str("type") != "SELECT_NODE" || len(top.child("cte_map").list("map")) > 0 ||
+		from.child("sample") != nil || top.child("sample") != nil || len(c.refs) != 1 || c.refs[0].uses != 1 {
+		return nil, nil
+	}
+	called := from.str("alias")
+	var versions node // what current() and as_of() ask for
+	if inner := from.child("subquery").child("node"); macro && len(from.list("column_name_alias")) == 0 && inner.child("qualify") == nil {
+		versions = inner.child("where_clause")
+		from = inner.child("from_table")
+	}
+	if from.str("type") != "BASE_TABLE" || where == nil && versions == nil {
 		return nil, nil
 	}
 	s, err := schema(c.refs[0].name)
 	if err != nil || s == nil {
 		return nil, err
 	}
-	called := from.str("alias")
 	if called == "" {
 		called = from.str("table_name")
 	}
-	p := &predicates{schema: s, zone: e.zone, relation: called}
-	return map[string]*delta.Predicate{c.refs[0].name: p.of(where)}, nil
+	var all []*delta.Predicate
+	for _, condition := range []node{versions, where} {
+		if condition != nil {
+			p := &predicates{schema: s, zone: e.zone, relation: called}
+			all = append(all, p.of(condition))
+		}
+	}
+	return map[string]*delta.Predicate{c.refs[0].name: delta.And(all...)}, nil
 }
 
 // predicates turns trees of conditions into predicates.

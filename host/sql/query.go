@@ -1,7 +1,10 @@
 package sql
 
 import (
+	"strings"
 	"time"
+
+	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/weir-data/weir/host/relation"
 )
@@ -22,6 +25,8 @@ type Query struct {
 	Line int
 	// Clock is what now(), current_timestamp() and current_date() read.
 	Clock time.Time
+	// Keys are the key columns of relations with history, for changes_between.
+	Keys map[string][]string
 	// Stream names the streaming input: the query must be one that can run
 	// batch by batch, and the input's __weir_row is carried to the output.
 	// Empty means an ordinary query.
@@ -60,3 +65,15 @@ func (q *Query) rule(i int) string {
 }
 
 func (q *Query) nullPass(i int) bool { return i < len(q.NullPass) && q.NullPass[i] }
+
+// intervals is what is known of the relations that the query reads.
+func (q *Query) intervals(schemas map[string]*arrow.Schema) intervals {
+	return intervals{keys: q.Keys, columns: func(name string) *arrow.Schema {
+		for key, s := range schemas {
+			if strings.EqualFold(key, name) {
+				return s
+			}
+		}
+		return nil
+	}}
+}

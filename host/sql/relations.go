@@ -35,6 +35,9 @@ func relations(q Query) ([]relationRef, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := expandIntervals(tree, o, intervals{}); err != nil {
+		return nil, err
+	}
 	c := &collector{}
 	c.walk(tree.child("node"), nil)
 	slices.SortFunc(c.refs, func(a, b relationRef) int { return a.location - b.location })

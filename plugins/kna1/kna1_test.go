@@ -118,7 +118,7 @@ func TestAQueryThatFailsFailsTheProvider(t *testing.T) {
 	}
 }
 
-// covers A54 A77 A84 A93 A193
+// covers A77 A84 A93 A193
 func TestOnlyTheSegmentOpensAVersion(t *testing.T) {
 	var m struct {
 		Datasets []struct{ Name, Type string }
