@@ -281,6 +281,9 @@ func (f *Flow) checkCDC(path string) error {
 		{"apply_as_deletes", f.ApplyAsDeletes != "", false},
 		{"apply_as_truncates", f.ApplyAsTruncates != "", false},
 		{"ignore_null_updates", f.IgnoreNullUpdates, false},
+		{"ignore_null_updates_column_list", f.IgnoreNullUpdatesColumnList != nil, false},
+		{"ignore_null_updates_except_column_list", f.IgnoreNullUpdatesExceptList != nil, false},
+		{"ties_last_by", f.TiesLastBy != nil, false},
 		{"column_list", f.ColumnList != nil, false},
 		{"except_column_list", f.ExceptColumnList != nil, false},
 	} {
@@ -291,11 +294,23 @@ func (f *Flow) checkCDC(path string) error {
 	if !cdc && !snapshot {
 		return nil
 	}
+	for _, list := range []struct {
+		key   string
+		names []string
+	}{
+		{"column_list", f.ColumnList}, {"ignore_null_updates_column_list", f.IgnoreNullUpdatesColumnList}, {"ties_last_by", f.TiesLastBy},
+	} {
+		if list.names != nil && len(list.names) == 0 {
+			return invalid(path+"."+list.key, "is empty")
+		}
+	}
 	switch {
 	case len(f.Keys) == 0:
 		return invalid(path+".keys", "is required for %s", f.Type)
-	case cdc && f.SequenceBy == "":
+	case cdc && f.SequenceBy == "" && !strings.EqualFold(f.SourceOptions["readChangeFeed"], "true"):
 		return invalid(path+".sequence_by", "is required for auto_cdc")
+	case f.ignoreNullForms() > 1:
+		return invalid(path, "of ignore_null_updates, ignore_null_updates_column_list and ignore_null_updates_except_column_list a flow has one")
 	case f.ColumnList != nil && f.ExceptColumnList != nil:
 		return invalid(path+".except_column_list", "stands beside column_list; a flow has one of them")
 	case f.TrackHistoryColumnList != nil && f.TrackHistoryExceptColumnList != nil:
@@ -308,4 +323,14 @@ func (f *Flow) checkCDC(path string) error {
 		return invalid(path+".apply_as_truncates", "goes only with stored_as_scd_type 1")
 	}
 	return nil
+}
+
+// ignoreNullForms counts the ways in which a flow says which nulls it ignores.
+func (f *Flow) ignoreNullForms() (n int) {
+	for _, set := range []bool{f.IgnoreNullUpdates, f.IgnoreNullUpdatesColumnList != nil, f.IgnoreNullUpdatesExceptList != nil} {
+		if set {
+			n++
+		}
+	}
+	return n
 }

@@ -155,11 +155,16 @@ type Flow struct {
 	ApplyAsDeletes               string   `json:"apply_as_deletes,omitempty"`
 	ApplyAsTruncates             string   `json:"apply_as_truncates,omitempty"`
 	IgnoreNullUpdates            bool     `json:"ignore_null_updates,omitempty"`
+	IgnoreNullUpdatesColumnList  []string `json:"ignore_null_updates_column_list,omitzero"`
+	IgnoreNullUpdatesExceptList  []string `json:"ignore_null_updates_except_column_list,omitzero"`
 	ColumnList                   []string `json:"column_list,omitzero"`
 	ExceptColumnList             []string `json:"except_column_list,omitzero"`
 	StoredAsSCDType              int      `json:"stored_as_scd_type,omitempty"` // 1 when absent in an AUTO CDC flow
 	TrackHistoryColumnList       []string `json:"track_history_column_list,omitzero"`
 	TrackHistoryExceptColumnList []string `json:"track_history_except_column_list,omitzero"`
+	// TiesLastBy are the columns that decide between two changes of a key with one
+	// sequence, highest first; without them such a tie is an error.
+	TiesLastBy []string `json:"ties_last_by,omitzero"`
 }
 
 // Function finds a function by name and gives its number.

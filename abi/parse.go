@@ -196,10 +196,13 @@ func parseFlow(path string, n *node) (Flow, error) {
 		ApplyAsDeletes:               o.text("apply_as_deletes"),
 		ApplyAsTruncates:             o.text("apply_as_truncates"),
 		IgnoreNullUpdates:            o.flag("ignore_null_updates", false),
+		IgnoreNullUpdatesColumnList:  o.names("ignore_null_updates_column_list"),
+		IgnoreNullUpdatesExceptList:  o.names("ignore_null_updates_except_column_list"),
 		ColumnList:                   o.names("column_list"),
 		ExceptColumnList:             o.names("except_column_list"),
 		TrackHistoryColumnList:       o.names("track_history_column_list"),
 		TrackHistoryExceptColumnList: o.names("track_history_except_column_list"),
+		TiesLastBy:                   o.names("ties_last_by"),
 	}
 	if n := o.take("stored_as_scd_type"); n != nil {
 		switch {

@@ -45,7 +45,7 @@ func everything() {
 	weir.CreateAutoCDCFlow(weir.AutoCDC{Target: "silver.customer", Source: "typed", Keys: []string{"id"}, SequenceBy: "struct(ts, n)",
 		ApplyAsDeletes: "op = 'D'", ApplyAsTruncates: "op = 'T'", IgnoreNullUpdates: true, ExceptColumnList: []string{"op"}, StoredAsSCDType: 1, Once: true})
 	weir.CreateAutoCDCFlow(weir.AutoCDC{Target: "silver.customer", Name: "second", Source: "renamed", Keys: []string{"id", "mandt"}, SequenceBy: "n",
-		ColumnList: []string{"id"}, StoredAsSCDType: 2, TrackHistoryExceptColumnList: []string{"street"}, OnRowError: weir.FailOnRowError})
+		IgnoreNullUpdatesExceptColumnList: []string{"n"}, TiesLastBy: []string{"offset"}, ColumnList: []string{"id"}, StoredAsSCDType: 2, TrackHistoryExceptColumnList: []string{"street"}, OnRowError: weir.FailOnRowError})
 	weir.CreateStreamingTable("silver.kna1")
 	weir.CreateAutoCDCFromSnapshotFlow(weir.AutoCDCFromSnapshot{Target: "silver.kna1", Provider: nothing, ProviderInputs: []weir.Source{weir.Read("bronze.sap_kna1")},
 		Keys: []string{"customer_id"}, StoredAsSCDType: 2, TrackHistoryColumnList: []string{"customer_segment"}})

@@ -95,6 +95,9 @@ func TestWrongUseIsReportedNotPanicked(t *testing.T) {
 		"truncate in type 2": {func() {
 			CreateAutoCDCFlow(AutoCDC{Target: "t", Source: "s", Keys: []string{"k"}, SequenceBy: "n", StoredAsSCDType: 2, ApplyAsTruncates: "x"})
 		}, []string{"ApplyAsTruncates is for SCD type 1"}},
+		"nulls and ties": {func() {
+			CreateAutoCDCFlow(AutoCDC{Target: "t", Source: "s", Keys: []string{"k"}, SequenceBy: "n", IgnoreNullUpdates: true, IgnoreNullUpdatesColumnList: []string{}, TiesLastBy: []string{}})
+		}, []string{"more than one way", "IgnoreNullUpdatesColumnList is empty", "TiesLastBy is empty"}},
 		"snapshot": {func() {
 			CreateAutoCDCFromSnapshotFlow(AutoCDCFromSnapshot{Target: "t", TrackHistoryColumnList: []string{"a"}})
 		},

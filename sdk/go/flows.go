@@ -49,16 +49,26 @@ func Once() Option {
 // parameters of create_auto_cdc_flow; expressions are SQL.
 type AutoCDC struct {
 	Target           string
-	Source           string // name of the dataset or view that the changes stream from
-	Name             string // of the flow; the target's when empty
+	Source           string            // name of the dataset or view that the changes stream from
+	SourceOptions    map[string]string // of the stream, such as readChangeFeed
+	Name             string            // of the flow; the target's when empty
 	Keys             []string
 	SequenceBy       string // decides alone which of two changes to a key wins; strictly increasing per key
 	ApplyAsDeletes   string
 	ApplyAsTruncates string // SCD type 1 only
 
-	IgnoreNullUpdates bool
-	ColumnList        []string
-	ExceptColumnList  []string
+	// At most one of three: a NULL in any column, in those named, or in all but
+	// those named keeps the value there is.
+	IgnoreNullUpdates                 bool
+	IgnoreNullUpdatesColumnList       []string
+	IgnoreNullUpdatesExceptColumnList []string
+
+	ColumnList       []string
+	ExceptColumnList []string
+
+	// TiesLastBy names columns of the source. Of two changes of a key with the same
+	// sequence the one with the higher values wins; without it they fail the flow.
+	TiesLastBy []string
 
 	StoredAsSCDType              int // 1 or 2; 1 when 0
 	TrackHistoryColumnList       []string
@@ -74,9 +84,10 @@ func CreateAutoCDCFlow(cdc AutoCDC) {
 	if cdc.Source == "" {
 		registered.wrong(who + ": needs a Source")
 	}
-	if cdc.SequenceBy == "" {
+	if cdc.SequenceBy == "" && lower(cdc.SourceOptions["readChangeFeed"]) != "true" {
 		registered.wrong(who + ": needs SequenceBy")
 	}
+	checkIgnoreNulls(who, cdc)
 	if cdc.ColumnList != nil && cdc.ExceptColumnList != nil {
 		registered.wrong(who + ": has ColumnList and ExceptColumnList; give one of them")
 	}
@@ -84,7 +95,7 @@ func CreateAutoCDCFlow(cdc AutoCDC) {
 		registered.wrong(who + ": ApplyAsTruncates is for SCD type 1")
 	}
 	checkCDC(who, cdc)
-	registered.addFlow(&flow{name: cdc.Name, typ: "auto_cdc", target: cdc.Target, source: cdc.Source,
+	registered.addFlow(&flow{name: cdc.Name, typ: "auto_cdc", target: cdc.Target, source: cdc.Source, options: cdc.SourceOptions,
 		once: cdc.Once, onRowError: string(cdc.OnRowError), cdc: cdc})
 }
 
@@ -147,6 +158,28 @@ func checkCDC(who string, cdc AutoCDC) {
 	}
 }
 
+func checkIgnoreNulls(who string, cdc AutoCDC) {
+	forms := 0
+	if cdc.IgnoreNullUpdates {
+		forms++
+	}
+	if cdc.IgnoreNullUpdatesColumnList != nil {
+		forms++
+	}
+	if cdc.IgnoreNullUpdatesExceptColumnList != nil {
+		forms++
+	}
+	if forms > 1 {
+		registered.wrong(who + ": says in more than one way which nulls are ignored; give one of IgnoreNullUpdates, IgnoreNullUpdatesColumnList and IgnoreNullUpdatesExceptColumnList")
+	}
+	if cdc.IgnoreNullUpdatesColumnList != nil && len(cdc.IgnoreNullUpdatesColumnList) == 0 {
+		registered.wrong(who + ": IgnoreNullUpdatesColumnList is empty")
+	}
+	if cdc.TiesLastBy != nil && len(cdc.TiesLastBy) == 0 {
+		registered.wrong(who + ": TiesLastBy is empty")
+	}
+}
+
 // freeName gives a function its flow's name, or one with the target where that is taken.
 func (r *registry) freeName(name, target string) string {
 	for _, f := range r.functions {
@@ -204,6 +237,9 @@ func (f *flow) write(w *jsonWriter) {
 	w.text("apply_as_deletes", c.ApplyAsDeletes)
 	w.text("apply_as_truncates", c.ApplyAsTruncates)
 	w.flag("ignore_null_updates", c.IgnoreNullUpdates)
+	w.list("ignore_null_updates_column_list", c.IgnoreNullUpdatesColumnList)
+	w.list("ignore_null_updates_except_column_list", c.IgnoreNullUpdatesExceptColumnList)
+	w.list("ties_last_by", c.TiesLastBy)
 	w.list("column_list", c.ColumnList)
 	w.list("except_column_list", c.ExceptColumnList)
 	if c.StoredAsSCDType != 0 {
