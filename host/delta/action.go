@@ -334,6 +334,9 @@ func (f *AddFile) NumRecords() (int64, bool) {
 	return *stats.NumRecords, true
 }
 
+// UniqueID tells the vectors of a file apart; it is empty for none.
+func (d *DeletionVector) UniqueID() string { return d.id() }
+
 // id tells vectors of one file apart.
 func (d *DeletionVector) id() string {
 	if d == nil {

@@ -80,6 +80,11 @@ func (t *Table) DeletedRows(ctx context.Context, f *AddFile) (*RowSet, error) {
 	return rows, fault.Place(err, "DELTA_INVALID_DELETION_VECTOR", fault.Where{File: f.Path})
 }
 
+// DeletedRows reads which rows of a file of the table are deleted; nil when none are.
+func (s *Snapshot) DeletedRows(ctx context.Context, f *AddFile) (*RowSet, error) {
+	return s.table.DeletedRows(ctx, f)
+}
+
 // loadDV reads a vector from where its descriptor points.
 func (t *Table) loadDV(ctx context.Context, dv *DeletionVector) (*RowSet, error) {
 	if dv.SizeInBytes < 0 || dv.Cardinality < 0 {
