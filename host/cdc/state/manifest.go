@@ -1,0 +1,154 @@
+package state
+
+import (
+	"bytes"
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path"
+	"strconv"
+	"strings"
+
+	"github.com/zeebo/xxh3"
+
+	"github.com/weir-data/weir/host/failpoint"
+	"github.com/weir-data/weir/host/fault"
+	"github.com/weir-data/weir/host/storage"
+)
+
+var fpManifestWritten = failpoint.New("cdc.manifest_written")
+
+// Version is the format of manifests and runs that this package writes, and the newest it reads.
+const Version = 1
+
+// Manifest is one version of a state.
+type Manifest struct {
+	K          int64           `json:"k"`                    // set by Put
+	Base       int64           `json:"base"`                 // version of the target it was computed on; -1: there was none
+	Definition json.RawMessage `json:"definition,omitempty"` // the caller's: what the flows were when it was written
+	PerKey     bool            `json:"perKey,omitempty"`     // one entry a key; else one an event
+	Runs       []RunInfo       `json:"runs,omitempty"`       // oldest first
+	Truncated  []byte          `json:"truncated,omitempty"`  // order of the newest TRUNCATE
+	Entries    int64           `json:"entries"`              // of all runs; set by Put
+	Live       int64           `json:"live"`                 // rows of the target
+	Snapshot   json.RawMessage `json:"snapshot,omitempty"`   // the caller's: the latest snapshot
+	Operations json.RawMessage `json:"operations,omitempty"` // the caller's: whatever else goes with the state
+}
+
+// RunInfo names a run and says what to check when it is opened.
+type RunInfo struct {
+	Name    string `json:"name"`
+	Entries int64  `json:"entries"`
+	Bytes   int64  `json:"bytes"`
+	Index   []byte `json:"index"` // sizes and sums of the blocks, see index.go
+}
+
+// envelope is what a manifest's file holds.
+type envelope struct {
+	Version  int             `json:"version"`
+	Sum      string          `json:"sum"` // xxh3-128 of the manifest's bytes
+	Manifest json.RawMessage `json:"manifest"`
+}
+
+func manifestName(k int64) string { return fmt.Sprintf("%020d.json", k) }
+
+func parseManifestName(name string) (int64, bool) {
+	stem, ok := strings.CutSuffix(name, ".json")
+	k, err := strconv.ParseInt(stem, 10, 64)
+	return k, ok && err == nil && k >= 0 && manifestName(k) == name
+}
+
+func encodeManifest(m *Manifest) ([]byte, error) {
+	body, err := json.Marshal(m)
+	if err != nil {
+		return nil, fault.Wrap(err, "INTERNAL_ERROR", "a manifest cannot be written")
+	}
+	return json.Marshal(envelope{Version, sumText(body), body})
+}
+
+func sumText(b []byte) string {
+	sum := xxh3.Hash128(b).Bytes()
+	return hex.EncodeToString(sum[:])
+}
+
+func decodeManifest(data []byte, k int64) (*Manifest, error) {
+	name := manifestName(k)
+	var head struct {
+		Version int `json:"version"`
+	}
+	if err := json.Unmarshal(data, &head); err != nil || head.Version < 1 {
+		return nil, corrupt(name, "it is no manifest")
+	}
+	if head.Version > Version {
+		return nil, fault.New("CDC_STATE_TOO_NEW", "the state's manifest has format %d, and this weir reads formats up to %d", head.Version, Version).
+			At(fault.Where{File: name}).WithHint("Use the release of weir that wrote it, or a later one; or run a full refresh of the target")
+	}
+	var e envelope
+	if err := json.Unmarshal(data, &e); err != nil || sumText(e.Manifest) != e.Sum {
+		return nil, corrupt(name, "its sum is wrong")
+	}
+	m := &Manifest{}
+	dec := json.NewDecoder(bytes.NewReader(e.Manifest))
+	if err := dec.Decode(m); err != nil || m.K != k {
+		return nil, corrupt(name, "it is no manifest")
+	}
+	for _, r := range m.Runs {
+		if path.Dir(r.Name) != runFolder || storage.CheckName(r.Name) != nil || r.Entries <= 0 || r.Bytes <= 0 {
+			return nil, corrupt(name, "it names no run")
+		}
+	}
+	return m, nil
+}
+
+// Put writes a manifest under the next free number, which it sets in m and
+// gives back. The state is valid as soon as a commit of the target names it.
+func (s *Store) Put(ctx context.Context, m *Manifest) (int64, error) {
+	last, err := s.newest(ctx)
+	if err != nil {
+		return 0, err
+	}
+	m.Entries = 0
+	for _, r := range m.Runs {
+		m.Entries += r.Entries
+	}
+	for k := max(last, m.K) + 1; ; k++ {
+		m.K = k
+		data, err := encodeManifest(m)
+		if err != nil {
+			return 0, err
+		}
+		err = s.files.PutIfAbsent(ctx, manifestName(k), data)
+		if errors.Is(err, storage.ErrExist) {
+			continue
+		}
+		if err != nil {
+			return 0, err
+		}
+		fpManifestWritten.Hit()
+		return k, nil
+	}
+}
+
+// newest gives the highest number that stands in the folder, of a manifest or as the stamp of a run; -1 when it is empty.
+func (s *Store) newest(ctx context.Context) (int64, error) {
+	last := int64(-1)
+	for info, err := range s.files.List(ctx, "", storage.ListOptions{NamesOnly: true}) {
+		if err != nil {
+			return 0, err
+		}
+		if k, ok := parseManifestName(info.Name); ok {
+			last = max(last, k)
+		} else if stamp, ok := runStamp(info.Name); ok {
+			last = max(last, stamp)
+		}
+	}
+	return last, nil
+}
+
+func corrupt(file, format string, args ...any) error {
+	return fault.New("CDC_STATE_CORRUPT", "the state of the target is damaged: %s", fmt.Sprintf(format, args...)).
+		At(fault.Where{File: file}).
+		WithHint("Restore the file from a backup, or run a full refresh of the target, which builds the state anew")
+}

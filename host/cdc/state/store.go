@@ -1,0 +1,189 @@
+package state
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+	"github.com/google/uuid"
+
+	"github.com/weir-data/weir/host/fault"
+	"github.com/weir-data/weir/host/storage"
+)
+
+const runFolder = "runs"
+
+// Store is the folder of one target's state. Its methods may be called
+// concurrently. Close it when every State and reader of it is released.
+type Store struct {
+	files storage.Store
+	cache string
+	mem   memory.Allocator
+
+	mu    sync.Mutex
+	runs  map[string]*run // open, by name
+	stamp int64           // of runs to be written: the version they build on
+}
+
+// Open gives the state that lies in files. Copies of runs that are not on a
+// local disk are kept in the folder cache; "" holds them in memory.
+func Open(files storage.Store, cache string, mem memory.Allocator) *Store {
+	return &Store{files: files, cache: cache, mem: mem, runs: map[string]*run{}, stamp: -1}
+}
+
+// Close gives back the open files. Their copies in the cache stay.
+func (s *Store) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var errs []error
+	for _, r := range s.runs {
+		errs = append(errs, r.release())
+	}
+	clear(s.runs)
+	return errors.Join(errs...)
+}
+
+// runName makes the name of a new run. Its stamp is a number that was in the
+// folder when the writer looked: Sweep keeps what is stamped no earlier than
+// the state it is told to keep, because that may be in the making.
+func (s *Store) runName(ctx context.Context) (string, error) {
+	s.mu.Lock()
+	stamp := s.stamp
+	s.mu.Unlock()
+	if stamp < 0 {
+		last, err := s.newest(ctx)
+		if err != nil {
+			return "", err
+		}
+		stamp = s.raise(max(0, last))
+	}
+	return fmt.Sprintf("%s/%020d-%s.arrow", runFolder, stamp, uuid.NewString()), nil
+}
+
+func (s *Store) raise(stamp int64) int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stamp = max(s.stamp, stamp)
+	return s.stamp
+}
+
+func runStamp(name string) (int64, bool) {
+	stem, ok := strings.CutSuffix(path.Base(name), ".arrow")
+	number, _, cut := strings.Cut(stem, "-")
+	stamp, err := strconv.ParseInt(number, 10, 64)
+	return stamp, ok && cut && err == nil && stamp >= 0 && path.Dir(name) == runFolder
+}
+
+// State is one version of a state, open for reading. Release it.
+type State struct {
+	store    *Store
+	manifest Manifest
+	schema   *arrow.Schema
+	runs     []*run  // oldest first
+	columns  [][]int // of each run, where each column of the schema is; -1: it has none
+}
+
+// Load opens version k, or for k < 0 a state without entries. Entries are given
+// with these value columns: those that a run does not have are NULL in its entries.
+func (s *Store) Load(ctx context.Context, k int64, values ...arrow.Field) (*State, error) {
+	st := &State{store: s, manifest: Manifest{K: -1, Base: -1}, schema: Schema(values...)}
+	if k < 0 {
+		return st, nil
+	}
+	data, err := s.files.Get(ctx, manifestName(k))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, corrupt(manifestName(k), "the target names version %d of it, which is missing", k)
+	}
+	if err != nil {
+		return nil, err
+	}
+	m, err := decodeManifest(data, k)
+	if err != nil {
+		return nil, err
+	}
+	s.raise(k)
+	st.manifest = *m
+	for _, info := range m.Runs {
+		r, err := s.open(ctx, info)
+		if err != nil {
+			return nil, errors.Join(err, st.Release())
+		}
+		st.runs = append(st.runs, r)
+		places, err := columnsOf(r, st.schema)
+		if err != nil {
+			return nil, errors.Join(err, st.Release())
+		}
+		st.columns = append(st.columns, places)
+	}
+	return st, nil
+}
+
+// columnsOf finds the columns of a schema in a run.
+func columnsOf(r *run, schema *arrow.Schema) ([]int, error) {
+	places := make([]int, schema.NumFields())
+	for i, f := range schema.Fields() {
+		if i < Values {
+			places[i] = i
+			continue
+		}
+		places[i] = -1
+		for j, have := range r.schema.Fields() {
+			if j >= Values && have.Name == f.Name {
+				places[i] = j
+			}
+		}
+		if j := places[i]; j >= 0 && !arrow.TypeEqual(r.schema.Field(j).Type, f.Type) {
+			return nil, fault.New("CDC_STATE_TYPE", "column %s has type %s in the state and %s in the target", f.Name, r.schema.Field(j).Type, f.Type).
+				At(fault.Where{File: r.name}).WithHint("Run a full refresh of the target")
+		}
+	}
+	return places, nil
+}
+
+// Release gives up the state.
+func (st *State) Release() error {
+	var errs []error
+	for _, r := range st.runs {
+		errs = append(errs, r.release())
+	}
+	st.runs = nil
+	return errors.Join(errs...)
+}
+
+// Manifest gives a copy of what the version is made of. K is -1 for a state without entries.
+func (st *State) Manifest() Manifest {
+	m := st.manifest
+	m.Runs = slices.Clone(m.Runs)
+	return m
+}
+
+// Schema gives the columns of the entries.
+func (st *State) Schema() *arrow.Schema { return st.schema }
+
+// Entries is an upper bound of the entries, and tells whether there are any.
+func (st *State) Entries() int64 { return st.manifest.Entries }
+
+// open gives a run, retained. Open runs stay with the store until it closes or sweeps them.
+func (s *Store) open(ctx context.Context, info RunInfo) (*run, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if r := s.runs[info.Name]; r != nil {
+		r.retain()
+		return r, nil
+	}
+	r, err := openRun(ctx, s, info)
+	if err != nil {
+		return nil, err
+	}
+	s.runs[info.Name] = r
+	r.retain()
+	return r, nil
+}
