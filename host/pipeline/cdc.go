@@ -111,11 +111,17 @@ func (pl *planner) changed(ctx context.Context, f *flow, source *arrow.Schema) (
 	if c.truncateWhen.Text != "" && c.scdType == 2 {
 		return nil, fault.New("NOT_SUPPORTED", "APPLY AS TRUNCATE WHEN is for SCD type 1")
 	}
-	return c.target(source, sequence), nil
+	if c.scdType != 2 {
+		return c.target(source, sequence, ""), nil
+	}
+	if err := checkHandmade(f.target, columnNames(c.target(source, sequence, ""))); err != nil {
+		return nil, err
+	}
+	return c.target(source, sequence, pl.p.spec.IntervalColumns), nil
 }
 
 // target gives the columns of the table that the changes are merged into.
-func (c *changes) target(source *arrow.Schema, sequence arrow.DataType) *arrow.Schema {
+func (c *changes) target(source *arrow.Schema, sequence arrow.DataType, intervals string) *arrow.Schema {
 	listed := func(list []string, name string) bool {
 		return slices.ContainsFunc(list, func(n string) bool { return strings.EqualFold(n, name) })
 	}
@@ -126,12 +132,7 @@ func (c *changes) target(source *arrow.Schema, sequence arrow.DataType) *arrow.S
 		}
 		fields = append(fields, f)
 	}
-	if c.scdType == 2 {
-		for _, name := range []string{"__START_AT", "__END_AT"} {
-			fields = append(fields, arrow.Field{Name: name, Type: sequence, Nullable: true})
-		}
-	}
-	return arrow.NewSchema(fields, nil)
+	return arrow.NewSchema(append(fields, intervalFields(intervals, sequence)...), nil)
 }
 
 // expression gives the type of an expression over the columns of a source.

@@ -40,16 +40,3 @@ func (d *dataset) keyColumns() []string {
 	slices.SortFunc(out, func(a, b string) int { return strings.Compare(strings.ToLower(a), strings.ToLower(b)) })
 	return slices.CompactFunc(out, strings.EqualFold)
 }
-
-// historyKeys gives the keys of a table that AUTO CDC keeps, nil for any other.
-func (in *input) historyKeys() []string {
-	if in.dataset == nil || in.changes != nil {
-		return nil
-	}
-	for _, f := range in.dataset.flows {
-		if f.cdc != nil {
-			return f.cdc.keys
-		}
-	}
-	return nil
-}

@@ -26,6 +26,9 @@ func propertiesOf(d *dataset) map[string]string {
 	if len(d.keys) > 0 {
 		out[keysProperty] = keysText(d.keys)
 	}
+	if d.historical() {
+		out[historyKeysProperty] = historyKeysText(d.cdcKeys())
+	}
 	return out
 }
 

@@ -56,6 +56,11 @@ type dataset struct {
 	flows []*flow
 	place fault.Where
 
+	// intervalView asks for a view of the table's intervals; versionsOf is the table
+	// that such a view shows.
+	intervalView bool
+	versionsOf   *dataset
+
 	// foreign is set for a persistent view of another pipeline.
 	foreign bool
 }

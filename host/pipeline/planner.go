@@ -356,7 +356,7 @@ func checkColumns(d *dataset, s *arrow.Schema) *fault.Error {
 
 // checkTargets refuses datasets whose tables are not theirs to fill.
 func (p *Pipeline) checkTargets(ctx context.Context, datasets []*dataset) error {
-	return errors.Join(p.checkOwners(ctx, datasets), p.checkKinds(ctx, datasets))
+	return errors.Join(p.checkOwners(ctx, datasets), p.checkKinds(ctx, datasets), p.checkContracts(ctx, datasets))
 }
 
 // checkOwners refuses a table that another pipeline owns.

@@ -57,7 +57,11 @@ func (p *Pipeline) Query(ctx context.Context, text string) (array.RecordReader, 
 			return nil, err
 		}
 		opened = append(opened, r)
-		inputs[name], keys[name] = r, in.historyKeys()
+		inputs[name] = r
+		if keys[name], err = p.keysForQuery(ctx, in); err != nil {
+			opened.release()
+			return nil, err
+		}
 	}
 	out, err := p.engine.run(ctx, sql.Query{Text: text, Clock: p.opts.Clock(), Keys: keys}, inputs)
 	if err != nil {

@@ -38,6 +38,7 @@ func register(g *graph, s *Spec, statements []sql.Statement, modules []*module, 
 			wrong.add(registerFlow(g, s, m, &m.manifest.Flows[i]))
 		}
 	}
+	addIntervalViews(g, s, wrong)
 }
 
 // parseFiles reads the statements of the SQL files.
@@ -225,8 +226,16 @@ func takeSettings(d *dataset, properties map[string]string) error {
 			delete(d.properties, key)
 			continue
 		}
+		if strings.EqualFold(key, intervalViewProperty) {
+			if err := takeIntervalView(d, properties[key]); err != nil {
+				return err
+			}
+			delete(d.properties, key)
+			continue
+		}
 		if !strings.EqualFold(key, onRowErrorProperty) {
-			return fault.New("UNKNOWN_OPTION", "there is no table property %q", key).WithHint("Weir has %s and %s", onRowErrorProperty, refreshPolicyProperty)
+			return fault.New("UNKNOWN_OPTION", "there is no table property %q", key).
+				WithHint("Weir has %s, %s and %s", onRowErrorProperty, refreshPolicyProperty, intervalViewProperty)
 		}
 		switch policy := stream.RowErrorPolicy(properties[key]); policy {
 		case stream.FailOnRowError, stream.SkipRowErrors, stream.QuarantineRowErrors:

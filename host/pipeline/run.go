@@ -129,6 +129,9 @@ func (u *update) begin(ctx context.Context) (err error) {
 	}
 	u.enter(SettingUpTables, "")
 	for _, d := range u.chosen.tables(u.p.graph) {
+		if err := u.agreeOnIntervals(ctx, d); err != nil {
+			return err
+		}
 		for _, name := range publishedNames(d) {
 			if err := u.p.catalog().Claim(ctx, name, identity.PipelineID); err != nil {
 				return fault.Place(err, "CATALOG_UNAVAILABLE", d.place)

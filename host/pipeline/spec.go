@@ -51,6 +51,8 @@ type Spec struct {
 	Development bool
 	// Edition is what the pipeline may use: CORE, PRO or ADVANCED.
 	Edition string
+	// IntervalColumns is which columns tables with history have.
+	IntervalColumns string
 	// EventLog is the table that the event log is published as; nil means none.
 	EventLog *catalog.Name
 	// MemoryLimit in bytes of an update as a whole; 0 leaves it to the machine.
@@ -164,7 +166,7 @@ func parseSpec(file string, text []byte, overrides map[string]string, env func(s
 	if err != nil {
 		return nil, err
 	}
-	s := &Spec{Path: file, Dir: filepath.Dir(file), Configuration: map[string]string{}, Edition: editionAdvanced}
+	s := &Spec{Path: file, Dir: filepath.Dir(file), Configuration: map[string]string{}, Edition: editionAdvanced, IntervalColumns: intervalsAutoCDC}
 	s.secrets = &secrets{env: env, seen: &Redactor{}}
 	nodes := map[string]ast.Node{}
 	confNodes := map[string]ast.Node{}

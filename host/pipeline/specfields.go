@@ -64,6 +64,10 @@ func (s *Spec) fields(f *yamlFile, nodes, confNodes map[string]ast.Node) map[str
 			s.Edition, err = readEdition(f, n)
 			return err
 		},
+		"interval_columns": func(n ast.Node) (err error) {
+			s.IntervalColumns, err = readIntervalColumns(f, n)
+			return err
+		},
 		"development": func(n ast.Node) (err error) {
 			s.Development, err = f.truth(n, "development")
 			return err
