@@ -3,9 +3,11 @@ package pipeline
 import (
 	"context"
 	"errors"
+	"runtime"
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/weir-data/weir/abi/coltype"
 	"github.com/weir-data/weir/host/catalog"
@@ -27,27 +29,26 @@ const maxSampleFiles = 1000
 // that is wrong with the project, see Flaws.
 func (p *Pipeline) Plan(ctx context.Context) (*Plan, error) {
 	p.flaws.add(p.checkTargets(ctx, p.graph.order))
-	pl := &planner{p: p, schemas: map[*dataset]*arrow.Schema{}, files: map[*input]*arrow.Schema{}, failed: map[*dataset]bool{}}
+	pl := &planner{p: p, schemas: map[*dataset]*arrow.Schema{}, failed: map[*dataset]bool{}}
 	out := &Plan{Pipeline: p.spec.Name, Notices: p.notices, graph: p.graph.view(p.spec.Name)}
-	for _, d := range p.graph.order {
-		if pl.unknown(d) {
-			pl.failed[d] = true
-			continue
+	for _, batch := range p.graph.batches() {
+		planned, err := pl.planAll(ctx, batch)
+		if err != nil {
+			return nil, err
 		}
-		schema, err := pl.plan(ctx, d)
-		if ctx.Err() != nil {
-			return nil, context.Cause(ctx)
-		}
-		if p.flaws.add(err) {
-			pl.failed[d] = true
-			continue
-		}
-		pl.schemas[d] = schema
-		out.Datasets = append(out.Datasets, describe(d, schema))
-		if !d.isView() {
-			for _, f := range d.flows {
-				c := p.anyChainOf(f, pl.inputSchema, nil)
-				out.Flows = append(out.Flows, FlowPlan{Name: f.name, Target: d.id, Kind: string(f.kind), Level: p.graph.level[d], Steps: c.labels, Changes: f.changesPlan()})
+		for i, d := range batch {
+			pl.warnings = append(pl.warnings, planned[i].warnings...)
+			if pl.unknown(d) || p.flaws.add(planned[i].err) {
+				pl.failed[d] = true
+				continue
+			}
+			pl.schemas[d] = planned[i].schema
+			out.Datasets = append(out.Datasets, describe(d, planned[i].schema))
+			if !d.isView() {
+				for _, f := range d.flows {
+					c := p.anyChainOf(f, pl.inputSchema, nil)
+					out.Flows = append(out.Flows, FlowPlan{Name: f.name, Target: d.id, Kind: string(f.kind), Level: p.graph.level[d], Steps: c.labels, Changes: f.changesPlan()})
+				}
 			}
 		}
 	}
@@ -68,6 +69,55 @@ func (p *Pipeline) Plan(ctx context.Context) (*Plan, error) {
 		return nil, err
 	}
 	return out, nil
+}
+
+// planned is what one dataset's plan gives.
+type planned struct {
+	schema   *arrow.Schema
+	warnings []string
+	err      error
+}
+
+// planAll plans datasets none of which reads another, as many at once as there
+// are processors. Its error is the end of the context.
+func (pl *planner) planAll(ctx context.Context, batch []*dataset) ([]planned, error) {
+	out := make([]planned, len(batch))
+	var group errgroup.Group
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	for i, d := range batch {
+		if pl.unknown(d) {
+			continue
+		}
+		group.Go(func() error {
+			one := &planner{p: pl.p, made: pl.made, schemas: pl.schemas, failed: pl.failed}
+			out[i].schema, out[i].err = one.plan(ctx, d)
+			out[i].warnings = one.warnings
+			return nil
+		})
+	}
+	_ = group.Wait() // errors stand beside the datasets
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	return out, nil
+}
+
+// batches cuts the order into runs of datasets none of which reads another.
+func (g *graph) batches() (out [][]*dataset) {
+	within := map[*dataset]bool{}
+	for _, d := range g.order {
+		reads := false
+		for _, in := range d.inputs() {
+			reads = reads || within[in.dataset]
+		}
+		if len(out) == 0 || reads {
+			out = append(out, nil)
+			clear(within)
+		}
+		out[len(out)-1] = append(out[len(out)-1], d)
+		within[d] = true
+	}
+	return out
 }
 
 // unknown tells whether something that a dataset reads could not be planned.
