@@ -1,0 +1,339 @@
+package cdc
+
+import (
+	"bytes"
+	"context"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"github.com/weir-data/weir/host/cdc/rowcode"
+	"github.com/weir-data/weir/host/cdc/state"
+	"github.com/weir-data/weir/host/stream"
+)
+
+// merger brings entries of the state and of a batch together. It is not changed
+// by that and may work on several parts at once.
+type merger struct {
+	*layout
+	mem memory.Allocator
+	// whole says that all entries of a part's hashes are there, and that the state
+	// is written anew from what comes out.
+	whole bool
+	// was and is are the orders of the latest TRUNCATE, before the batch and with it.
+	was, is []byte
+	// forget is the time before which deletes are forgotten, 0 for never.
+	forget int64
+	// width is how many bytes of an order are the sequence's; 0: it says itself, -1: all.
+	width int
+}
+
+// outcome is what comes of one part. The caller releases it.
+type outcome struct {
+	inserted arrow.RecordBatch // rows of the target
+	updated  arrow.RecordBatch
+	replaced []rowcode.Hash    // the rows that those of updated take the place of
+	removed  []rowcode.Hash    // the rows that go
+	entries  arrow.RecordBatch // for the state, sorted
+	counts   stream.Counts
+	ties     ties
+	// stored counts the changes that the state did not have before.
+	stored int64
+	// tombstones is by how much the number of deletes in the state changes, or
+	// what it is when it is written anew.
+	tombstones int64
+}
+
+func (o *outcome) release() {
+	for _, rec := range []arrow.RecordBatch{o.inserted, o.updated, o.entries} {
+		if rec != nil {
+			rec.Release()
+		}
+	}
+	o.inserted, o.updated, o.entries = nil, nil, nil
+}
+
+// work is the merge of one part.
+type work struct {
+	*merger
+	*entries
+	out    *outcome
+	leaves []*lookup // one for each inherited column
+
+	// Of the key at hand.
+	line          []event // all of it
+	before, after []event
+	shown, shows  []row
+	wasBy, isBy   [][]int32 // authors, by inherited column
+
+	insert, update picks
+	replaced       []int32 // heads of old rows
+	removed        []int32
+	kept           []int32 // for the state
+}
+
+// merge does so for one part. old and fresh stay the caller's; old may be nil.
+func (m *merger) merge(ctx context.Context, old, fresh arrow.RecordBatch) (*outcome, error) {
+	n := 0
+	all := fresh
+	if old != nil && old.NumRows() > 0 {
+		var err error
+		if all, err = joined(fresh.Schema(), []arrow.RecordBatch{old, fresh}, m.mem); err != nil {
+			return nil, err
+		}
+		defer all.Release()
+		n = int(old.NumRows())
+	}
+	w := &work{merger: m, entries: entriesOf(all, n), out: &outcome{}}
+	w.prepare()
+	defer w.releaseLeaves()
+	spots := w.sorted()
+	for from, to := 0, 0; from < len(spots); from = to {
+		for to = from + 1; to < len(spots) && spots[to].a == spots[from].a && spots[to].b == spots[from].b && w.sameKey(spots[from].at, spots[to].at); to++ {
+		}
+		if err := w.key(spots[from:to]); err != nil {
+			return nil, err
+		}
+	}
+	if err := w.finish(ctx); err != nil {
+		w.out.release()
+		return nil, err
+	}
+	return w.out, nil
+}
+
+// key works on the entries of one key.
+func (w *work) key(spots []spot) error {
+	if err := w.gather(spots); err != nil {
+		return err
+	}
+	old, fresh, late := 0, 0, 0
+	w.before, w.after = w.before[:0], w.after[:0]
+	for _, e := range w.line {
+		dead := len(w.is) > 0 && bytes.Compare(w.order(e.ref), w.is) < 0
+		if e.old {
+			old++
+			if len(w.was) == 0 || bytes.Compare(w.order(e.ref), w.was) >= 0 {
+				w.before = append(w.before, e)
+			}
+		} else if fresh++; dead {
+			late++
+		}
+		if !dead {
+			w.after = append(w.after, e)
+		}
+	}
+	if w.forget > 0 && old > 0 {
+		forgotten := func(ref int32) bool { return w.isOld(ref) && w.times[ref] < w.forget }
+		w.before = expired(w.before, forgotten, w.SCDType == 2)
+		w.after = w.remembered(forgotten)
+	}
+	w.out.counts.Unchanged += int64(late)
+	w.store(fresh)
+	switch {
+	case fresh == 0 && len(w.after) == old:
+	case w.SCDType == 2:
+		w.compareHistory()
+	default:
+		w.compareNewest(fresh - late)
+	}
+	return nil
+}
+
+// remembered leaves out of the new timeline the old deletes that the one before has lost.
+func (w *work) remembered(forgotten func(ref int32) bool) []event {
+	kept := w.after[:0]
+	b := 0
+	for _, e := range w.after {
+		for b < len(w.before) && w.before[b].moment < e.moment {
+			b++
+		}
+		if e.upsert || !forgotten(e.ref) || containsRef(w.before[b:], e) {
+			kept = append(kept, e)
+		}
+	}
+	return kept
+}
+
+func containsRef(line []event, e event) bool {
+	for i := 0; i < len(line) && line[i].moment == e.moment; i++ {
+		if line[i].ref == e.ref {
+			return true
+		}
+	}
+	return false
+}
+
+// gather makes the timeline of a key: of several entries of one order, which
+// must say the same, the first that was applied stays.
+func (w *work) gather(spots []spot) error {
+	w.line = w.line[:0]
+	moment := int32(0)
+	for _, s := range spots {
+		n := len(w.line)
+		if n > 0 && bytes.Equal(w.order(w.line[n-1].ref), w.order(s.at)) {
+			last := &w.line[n-1]
+			if !w.same(last.ref, s.at) {
+				w.out.ties.add(w, s.at)
+			} else if !last.old && !w.exact && w.less(s.at, last.ref) {
+				last.ref, last.tracked = s.at, w.tracked[s.at]
+			}
+			w.out.counts.Unchanged++
+			continue
+		}
+		if n > 0 {
+			same, err := w.sameMoment(w.line[n-1].ref, s.at)
+			if err != nil {
+				return err
+			}
+			if !same {
+				moment++
+			}
+		}
+		w.line = append(w.line, event{ref: s.at, moment: moment, upsert: w.kinds[s.at] == state.Upsert, old: w.isOld(s.at), tracked: w.tracked[s.at]})
+	}
+	return nil
+}
+
+// sameMoment tells whether two entries have one sequence.
+func (w *work) sameMoment(a, b int32) (bool, error) {
+	x, y := w.order(a), w.order(b)
+	switch {
+	case w.width < 0:
+		return bytes.Equal(x, y), nil
+	case w.width > 0:
+		return len(x) >= w.width && len(y) >= w.width && bytes.Equal(x[:w.width], y[:w.width]), nil
+	}
+	p, err := rowcode.Prefix(w.sequence, x)
+	if err != nil {
+		return false, err
+	}
+	return bytes.HasPrefix(y, p), nil
+}
+
+// store notes what the state is to have of the key.
+func (w *work) store(fresh int) {
+	if !w.keeps() {
+		// One entry: the last change, be it a delete.
+		n, was := len(w.after), len(w.before)
+		if n > 0 && (w.whole || !w.after[n-1].old) {
+			w.keep(w.after[n-1])
+			if !w.whole && was > 0 && !w.before[was-1].upsert {
+				w.out.tombstones--
+			}
+		}
+		return
+	}
+	if fresh == 0 && !w.whole {
+		return
+	}
+	for _, e := range w.after {
+		if w.whole || !e.old {
+			w.keep(e)
+		}
+	}
+}
+
+func (w *work) keep(e event) {
+	w.kept = append(w.kept, e.ref)
+	if !e.old {
+		w.out.stored++
+	}
+	if !e.upsert {
+		w.out.tombstones++
+	}
+}
+
+// compareNewest notes what changes in the target in SCD type 1.
+func (w *work) compareNewest(fresh int) {
+	w.inherit()
+	w.shown, w.shows = newest(w.shown[:0], w.before), newest(w.shows[:0], w.after)
+	c := &w.out.counts
+	switch was, is := len(w.shown) > 0, len(w.shows) > 0; {
+	case is && !was:
+		w.insert.add(w, w.shows[0])
+		c.Inserted++
+		c.Upserted++
+	case is && !w.sameValues(w.shown[0], w.shows[0]):
+		w.update.add(w, w.shows[0])
+		w.replaced = append(w.replaced, w.before[w.shown[0].head].ref)
+		c.Updated++
+		c.Upserted++
+	case was && !is:
+		w.removed = append(w.removed, w.before[w.shown[0].head].ref)
+		c.Removed++
+		c.Deleted++
+	default:
+		c.Unchanged += int64(fresh)
+	}
+}
+
+// compareHistory notes what changes in the target in SCD type 2.
+func (w *work) compareHistory() {
+	w.inherit()
+	w.shown, w.shows = history(w.shown[:0], w.before), history(w.shows[:0], w.after)
+	c := &w.out.counts
+	for _, e := range w.after {
+		switch {
+		case e.old:
+		case e.upsert:
+			c.Upserted++
+		default:
+			c.Deleted++
+		}
+	}
+	b := 0
+	for _, now := range w.shows {
+		start := w.after[now.head].moment
+		for b < len(w.shown) && w.before[w.shown[b].head].moment < start {
+			w.drop(w.shown[b])
+			b++
+		}
+		if b == len(w.shown) || w.before[w.shown[b].head].moment > start {
+			w.insert.add(w, now)
+			c.Inserted++
+			continue
+		}
+		was := w.shown[b]
+		b++
+		ended, ends := momentOf(w.before, was.end), momentOf(w.after, now.end)
+		if ended == ends && w.sameValues(was, now) {
+			continue
+		}
+		w.update.add(w, now)
+		w.replaced = append(w.replaced, w.before[was.head].ref)
+		c.Updated++
+		if ended == never && ends != never {
+			c.Closed++
+		}
+	}
+	for ; b < len(w.shown); b++ {
+		w.drop(w.shown[b])
+	}
+}
+
+func (w *work) drop(r row) {
+	w.removed = append(w.removed, w.before[r.head].ref)
+	w.out.counts.Removed++
+}
+
+func momentOf(line []event, at int32) int32 {
+	if at == never {
+		return never
+	}
+	return line[at].moment
+}
+
+// sameValues tells whether a row that showed has the values of one that shows now.
+func (w *work) sameValues(was, is row) bool {
+	a, b := w.before[was.tail].ref, w.after[is.tail].ref
+	if a != b && !(w.exact && w.rows[a] == w.rows[b]) {
+		return false
+	}
+	for i := range w.leaves {
+		if w.wasBy[i][was.tail] != w.isBy[i][is.tail] {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,184 @@
+package cdc
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/weir-data/weir/host/cdc/keyindex"
+	"github.com/weir-data/weir/host/cdc/rowcode"
+	"github.com/weir-data/weir/host/delta"
+	"github.com/weir-data/weir/host/stream"
+)
+
+// output writes the rows of a batch: a table that is new or replaced gets files,
+// one that is there is mutated.
+type output struct {
+	*apply
+	c      *delta.Commit
+	counts stream.Counts
+
+	files    *delta.FileWriter // of a table that is new or replaced
+	mutation *delta.Mutation
+}
+
+func newOutput(a *apply, c *delta.Commit) *output { return &output{apply: a, c: c} }
+
+// anew tells whether no row that is there stays.
+func (o *output) anew() bool { return o.b.Target == nil || o.b.Replace }
+
+// take writes what comes of a part.
+func (o *output) take(ctx context.Context, p *outcome) error {
+	if p.inserted == nil && p.updated == nil && len(p.removed) == 0 {
+		return nil
+	}
+	if err := o.open(ctx); err != nil {
+		return err
+	}
+	if o.files != nil {
+		return o.files.Write(ctx, p.inserted)
+	}
+	if p.inserted != nil {
+		if err := o.mutation.Insert(ctx, p.inserted); err != nil {
+			return err
+		}
+	}
+	if err := o.remove(ctx, p.removed); err != nil {
+		return err
+	}
+	return o.replace(ctx, p.replaced, p.updated)
+}
+
+func (o *output) open(ctx context.Context) (err error) {
+	switch {
+	case o.files != nil || o.mutation != nil:
+	case o.anew():
+		o.files, err = o.b.Table.Write(ctx, o.b.Write)
+	default:
+		o.mutation, err = o.b.Target.Mutate(ctx, delta.MutateOptions{Name: o.b.Name, Schema: o.c.Schema})
+	}
+	return err
+}
+
+// found is a row of the target and which of the rows that are looked for it is.
+type found struct {
+	row int64
+	at  int32
+}
+
+// locate finds rows of the target, by file.
+func (o *output) locate(ctx context.Context, ids []rowcode.Hash, visit func(f delta.AddFile, rows []found) error) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	if o.index == nil {
+		start := ""
+		if o.def.SCDType == 2 {
+			start = tableName(o.b.Target, StartColumn)
+		}
+		keys := o.keyNames()
+		for i := range keys {
+			keys[i] = tableName(o.b.Target, keys[i])
+		}
+		o.index = keyindex.Open(keyindex.Options{Cache: o.def.Cache, Table: o.b.Target.Metadata().ID, Keys: keys, Start: start, Memory: o.mem})
+	}
+	places, err := o.index.Locate(ctx, o.b.Target, ids)
+	if err != nil {
+		return err
+	}
+	files := map[*delta.AddFile][]found{}
+	missing := int64(0)
+	for i, p := range places {
+		if p.File == nil {
+			missing++
+			continue
+		}
+		files[p.File] = append(files[p.File], found{p.Row, int32(i)}) //nolint:gosec // bounded by memory
+	}
+	if missing > 0 {
+		return o.def.fault("CDC_TARGET_CHANGED", "%s not in the target, although its state has them", countText(missing, "row is", "rows are")).
+			WithHint("Another engine has changed the target, or two flows with different states write it. Run a full refresh of it")
+	}
+	sorted := make([]*delta.AddFile, 0, len(files))
+	for f := range files {
+		sorted = append(sorted, f)
+	}
+	slices.SortFunc(sorted, func(a, b *delta.AddFile) int { return strings.Compare(a.Path, b.Path) })
+	for _, f := range sorted {
+		rows := files[f]
+		slices.SortFunc(rows, func(a, b found) int { return cmp.Compare(a.row, b.row) })
+		if err := visit(*f, rows); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// tableName gives a column's name as the table spells it.
+func tableName(s *delta.Snapshot, name string) string {
+	if i := columnNamed(s.Schema(), name); i >= 0 {
+		return s.Schema().Field(i).Name
+	}
+	return name
+}
+
+func rowSet(rows []found) *delta.RowSet {
+	set := delta.NewRowSet()
+	for _, r := range rows {
+		set.Add(r.row)
+	}
+	return set
+}
+
+func (o *output) remove(ctx context.Context, ids []rowcode.Hash) error {
+	return o.locate(ctx, ids, func(f delta.AddFile, rows []found) error {
+		return o.mutation.Delete(ctx, f, rowSet(rows))
+	})
+}
+
+// replace gives rows their new images.
+func (o *output) replace(ctx context.Context, ids []rowcode.Hash, images arrow.RecordBatch) error {
+	return o.locate(ctx, ids, func(f delta.AddFile, rows []found) error {
+		at := make([]int32, len(rows))
+		for i, r := range rows {
+			at[i] = r.at
+		}
+		post, err := takeRows(ctx, images, at, o.mem)
+		if err != nil {
+			return err
+		}
+		defer post.Release()
+		return o.mutation.Update(ctx, f, rowSet(rows), post)
+	})
+}
+
+// commit makes the commit with what was written.
+func (o *output) commit(ctx context.Context) (delta.Result, error) {
+	switch {
+	case o.mutation != nil:
+		// A key that another writer puts in meanwhile would stand there twice.
+		o.c.Reads.Table = true
+		return o.mutation.Commit(ctx, *o.c)
+	case o.files != nil:
+		add, err := o.files.Close(ctx)
+		if err != nil {
+			return delta.Result{}, err
+		}
+		o.c.Add = append(o.c.Add, add...)
+	}
+	return o.b.Table.Commit(ctx, *o.c)
+}
+
+// abort drops what was written.
+func (o *output) abort(ctx context.Context) error {
+	switch {
+	case o.mutation != nil:
+		return o.mutation.Abort(ctx)
+	case o.files != nil:
+		return o.files.Abort(ctx)
+	}
+	return nil
+}

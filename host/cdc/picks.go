@@ -1,0 +1,214 @@
+package cdc
+
+import (
+	"context"
+	"encoding/binary"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"github.com/weir-data/weir/host/cdc/rowcode"
+	"github.com/weir-data/weir/host/cdc/state"
+)
+
+// picks are rows of the target as places in the entries.
+type picks struct {
+	heads, tails, ends []int32 // heads and ends in SCD type 2 only
+	authors            [][]int32
+}
+
+func (p *picks) add(w *work, r row) {
+	p.tails = append(p.tails, w.after[r.tail].ref)
+	if w.SCDType == 2 {
+		p.heads = append(p.heads, w.after[r.head].ref)
+		end := int32(never)
+		if r.end != never {
+			end = w.after[r.end].ref
+		}
+		p.ends = append(p.ends, end)
+	}
+	if len(w.leaves) > 0 {
+		if p.authors == nil {
+			p.authors = make([][]int32, len(w.leaves))
+		}
+		for i := range w.leaves {
+			p.authors[i] = append(p.authors[i], w.isBy[i][r.tail])
+		}
+	}
+}
+
+// finish makes batches of what was noted.
+func (w *work) finish(ctx context.Context) (err error) {
+	if w.out.inserted, err = w.rowsOf(ctx, &w.insert); err != nil {
+		return err
+	}
+	if w.out.updated, err = w.rowsOf(ctx, &w.update); err != nil {
+		return err
+	}
+	if w.out.replaced, err = w.identities(ctx, w.replaced); err != nil {
+		return err
+	}
+	if w.out.removed, err = w.identities(ctx, w.removed); err != nil {
+		return err
+	}
+	if len(w.kept) > 0 {
+		from := w.rec
+		if !w.keeps() {
+			from = array.NewRecordBatch(state.Schema(), w.rec.Columns()[:state.Values], w.rec.NumRows())
+			defer from.Release()
+		}
+		w.out.entries, err = takeRows(ctx, from, w.kept, w.mem)
+	}
+	return err
+}
+
+// rowsOf makes rows of the target, nil for none.
+func (w *work) rowsOf(ctx context.Context, p *picks) (arrow.RecordBatch, error) {
+	if len(p.tails) == 0 {
+		return nil, nil
+	}
+	cols := make([]arrow.Array, w.values.NumFields(), w.values.NumFields()+2)
+	defer func() { releaseAll(cols) }()
+	at := indexColumn(p.tails)
+	defer at.Release()
+	for i := range cols {
+		var err error
+		if w.assembled(i) {
+			cols[i], err = w.assemble(ctx, p, i)
+		} else {
+			cols[i], err = takeArray(ctx, w.rec.Column(state.Values+i), at, w.mem)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	if w.SCDType == 2 {
+		for _, refs := range [][]int32{p.heads, p.ends} {
+			col, err := w.sequences(refs)
+			if err != nil {
+				return nil, err
+			}
+			cols = append(cols, col)
+		}
+	}
+	return array.NewRecordBatch(w.columns(), cols, int64(len(p.tails))), nil
+}
+
+// assemble puts a column together of its leaves.
+func (w *work) assemble(ctx context.Context, p *picks, column int) (arrow.Array, error) {
+	for i, k := range w.leaves {
+		if k.path[0] == column {
+			col, _, err := w.assembleAt(ctx, p, i)
+			return col, err
+		}
+	}
+	return nil, w.fault("INTERNAL_ERROR", "column %d has no leaves", column)
+}
+
+// assembleAt builds leaf i and gives the number of the leaf behind it and what it holds.
+func (w *work) assembleAt(ctx context.Context, p *picks, i int) (arrow.Array, int, error) {
+	k := w.leaves[i]
+	if !k.node() {
+		at := indexColumn(p.authors[i])
+		defer at.Release()
+		col, err := takeArray(ctx, k.values, at, w.mem)
+		return col, i + 1, err
+	}
+	var kids []arrow.Array
+	defer func() { releaseAll(kids) }()
+	next := i + 1
+	for range k.is.(*arrow.StructType).Fields() {
+		kid, n, err := w.assembleAt(ctx, p, next)
+		if err != nil {
+			return nil, 0, err
+		}
+		kids, next = append(kids, kid), n
+	}
+	valid := array.NewBooleanBuilder(w.mem)
+	defer valid.Release()
+	valid.Reserve(len(p.authors[i]))
+	nulls := 0
+	for _, ref := range p.authors[i] {
+		if k.values.IsValid(int(ref)) {
+			valid.UnsafeAppend(true)
+		} else {
+			valid.UnsafeAppend(false)
+			nulls++
+		}
+	}
+	flags := valid.NewBooleanArray()
+	defer flags.Release()
+	out := array.NewData(k.is, len(p.authors[i]), []*memory.Buffer{flags.Data().Buffers()[1]}, dataOf(kids), nulls, 0)
+	defer out.Release()
+	return array.MakeFromData(out), next, nil
+}
+
+// sequences gives the sequences of entries; never is NULL.
+func (w *work) sequences(refs []int32) (arrow.Array, error) {
+	b := array.NewBuilder(w.mem, w.sequence)
+	defer b.Release()
+	b.Reserve(len(refs))
+	for _, ref := range refs {
+		if ref == never {
+			b.AppendNull()
+			continue
+		}
+		order := w.order(ref)
+		if len(order) >= 8 {
+			v := int64(binary.BigEndian.Uint64(order) ^ 1<<63) //nolint:gosec // the code of a whole number
+			switch b := b.(type) {
+			case *array.Int64Builder:
+				b.UnsafeAppend(v)
+				continue
+			case *array.TimestampBuilder:
+				b.UnsafeAppend(arrow.Timestamp(v))
+				continue
+			}
+		}
+		if err := rowcode.AppendOrder(b, w.sequence, order); err != nil {
+			return nil, err
+		}
+	}
+	return b.NewArray(), nil
+}
+
+// identities gives the hashes by which rows of the target are found: of the key
+// and, in SCD type 2, the start.
+func (w *work) identities(ctx context.Context, heads []int32) ([]rowcode.Hash, error) {
+	if len(heads) == 0 {
+		return nil, nil
+	}
+	out := make([]rowcode.Hash, len(heads))
+	if w.SCDType == 1 {
+		for i, ref := range heads {
+			out[i] = w.hashes[ref]
+		}
+		return out, nil
+	}
+	cols := make([]arrow.Array, 0, len(w.layout.keys)+1)
+	defer func() { releaseAll(cols) }()
+	var fields []arrow.Field
+	var places []int
+	at := indexColumn(heads)
+	defer at.Release()
+	for _, k := range w.layout.keys {
+		col, err := takeArray(ctx, w.rec.Column(state.Values+k), at, w.mem)
+		if err != nil {
+			return nil, err
+		}
+		cols, fields, places = append(cols, col), append(fields, w.values.Field(k)), append(places, len(places))
+	}
+	start, err := w.sequences(heads)
+	if err != nil {
+		return nil, err
+	}
+	cols, fields, places = append(cols, start), append(fields, arrow.Field{Name: StartColumn, Type: w.sequence, Nullable: true}), append(places, len(places))
+	rec := array.NewRecordBatch(arrow.NewSchema(fields, nil), cols, int64(len(heads)))
+	defer rec.Release()
+	codes, err := rowcode.Keys(rec, places)
+	if err != nil {
+		return nil, err
+	}
+	return rowcode.Hashes(codes), nil
+}
