@@ -197,18 +197,23 @@ func (w *work) gather(spots []spot) error {
 
 // sameMoment tells whether two entries have one sequence.
 func (w *work) sameMoment(a, b int32) (bool, error) {
-	x, y := w.order(a), w.order(b)
+	if w.width < 0 {
+		return false, nil // their orders differ, and are nothing but the sequence
+	}
+	x, err := w.sequenceOf(w.order(a))
+	return err == nil && bytes.HasPrefix(w.order(b), x), err
+}
+
+// sequenceOf gives the part of an order that is the sequence's. What says itself
+// where it ends is no beginning of another one.
+func (m *merger) sequenceOf(order []byte) ([]byte, error) {
 	switch {
-	case w.width < 0:
-		return bytes.Equal(x, y), nil
-	case w.width > 0:
-		return len(x) >= w.width && len(y) >= w.width && bytes.Equal(x[:w.width], y[:w.width]), nil
+	case m.width < 0:
+		return order, nil
+	case m.width > 0 && len(order) >= m.width:
+		return order[:m.width], nil
 	}
-	p, err := rowcode.Prefix(w.sequence, x)
-	if err != nil {
-		return false, err
-	}
-	return bytes.HasPrefix(y, p), nil
+	return rowcode.Prefix(m.sequence, order)
 }
 
 // store notes what the state is to have of the key.

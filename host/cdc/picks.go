@@ -8,6 +8,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
+	"github.com/weir-data/weir/host/cdc/keyindex"
 	"github.com/weir-data/weir/host/cdc/rowcode"
 	"github.com/weir-data/weir/host/cdc/state"
 )
@@ -46,10 +47,10 @@ func (w *work) finish(ctx context.Context) (err error) {
 	if w.out.updated, err = w.rowsOf(ctx, &w.update); err != nil {
 		return err
 	}
-	if w.out.replaced, err = w.identities(ctx, w.replaced); err != nil {
+	if w.out.replaced, err = w.identities(w.replaced); err != nil {
 		return err
 	}
-	if w.out.removed, err = w.identities(ctx, w.removed); err != nil {
+	if w.out.removed, err = w.identities(w.removed); err != nil {
 		return err
 	}
 	if len(w.kept) > 0 {
@@ -175,7 +176,7 @@ func (w *work) sequences(refs []int32) (arrow.Array, error) {
 
 // identities gives the hashes by which rows of the target are found: of the key
 // and, in SCD type 2, the start.
-func (w *work) identities(ctx context.Context, heads []int32) ([]rowcode.Hash, error) {
+func (w *work) identities(heads []int32) ([]rowcode.Hash, error) {
 	if len(heads) == 0 {
 		return nil, nil
 	}
@@ -186,29 +187,12 @@ func (w *work) identities(ctx context.Context, heads []int32) ([]rowcode.Hash, e
 		}
 		return out, nil
 	}
-	cols := make([]arrow.Array, 0, len(w.layout.keys)+1)
-	defer func() { releaseAll(cols) }()
-	var fields []arrow.Field
-	var places []int
-	at := indexColumn(heads)
-	defer at.Release()
-	for _, k := range w.layout.keys {
-		col, err := takeArray(ctx, w.rec.Column(state.Values+k), at, w.mem)
+	for i, ref := range heads {
+		start, err := w.sequenceOf(w.order(ref))
 		if err != nil {
 			return nil, err
 		}
-		cols, fields, places = append(cols, col), append(fields, w.values.Field(k)), append(places, len(places))
+		out[i] = keyindex.WithStart(w.hashes[ref], start)
 	}
-	start, err := w.sequences(heads)
-	if err != nil {
-		return nil, err
-	}
-	cols, fields, places = append(cols, start), append(fields, arrow.Field{Name: StartColumn, Type: w.sequence, Nullable: true}), append(places, len(places))
-	rec := array.NewRecordBatch(arrow.NewSchema(fields, nil), cols, int64(len(heads)))
-	defer rec.Release()
-	codes, err := rowcode.Keys(rec, places)
-	if err != nil {
-		return nil, err
-	}
-	return rowcode.Hashes(codes), nil
+	return out, nil
 }
