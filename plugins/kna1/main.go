@@ -21,6 +21,7 @@ func pipeline() {
 		ProviderInputs: []weir.Source{weir.Read(weir.ConfOr("kna1.source", defaultSource)).
 			Columns("KUNNR", "NAME1", "STRAS", "PSTLZ", "ORT01", "LAND1", "KUKLA", "_tech_extract_date")},
 		ProviderOutput:         weir.DDL(customerColumns),
+		ProviderVersion:        "date",
 		ProviderConf:           []string{"kna1.source"},
 		Keys:                   []string{"customer_id"},
 		StoredAsSCDType:        2,
