@@ -39,11 +39,13 @@ func (st *State) Find(ctx context.Context, hashes []rowcode.Hash) (arrow.RecordB
 	var hits []hit
 	var sources []source
 	for r, run := range st.runs {
+		first, last := run.among(hashes)
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
 		err := run.guard(func() error {
-			return run.search(hashes, func(probe int, b *block, row int) error {
+			return run.search(hashes[first:last], func(probe int, b *block, row int) error {
+				probe += first
 				if len(sources) == 0 || sources[len(sources)-1].block != b {
 					sources = append(sources, source{int32(r), b})
 				}
@@ -76,6 +78,17 @@ func (st *State) Find(ctx context.Context, hashes []rowcode.Hash) (arrow.RecordB
 		})
 	}
 	return st.take(sources, st.choose(sources, hits))
+}
+
+// among gives which of the hashes can be in the part.
+func (v view) among(hashes []rowcode.Hash) (from, to int) {
+	less := func(h rowcode.Hash, bound []byte) int { return bytes.Compare(h[:], bound) }
+	from, _ = slices.BinarySearchFunc(hashes, v.from, less)
+	to = len(hashes)
+	if v.to != nil {
+		to, _ = slices.BinarySearchFunc(hashes, v.to, less)
+	}
+	return from, to
 }
 
 var errHash = errors.New("a hash is not that of its key")
@@ -123,8 +136,7 @@ func (st *State) take(sources []source, spans []span) (rec arrow.RecordBatch, er
 		}
 		return sources[src].block.columns[from]
 	}
-	whole := &run{name: "a run"}
-	err = whole.guard(func() (err error) {
+	err = guard("a run", func() (err error) {
 		rec, err = gatherRecord(st.store.mem, st.schema, spans, len(sources), column)
 		return err
 	})
@@ -186,7 +198,7 @@ func (r *run) search(hashes []rowcode.Hash, found func(probe int, b *block, row 
 			if err != nil {
 				return err
 			}
-			n := len(b.hashes) / 16
+			n := b.rows()
 			if bytes.Compare(b.hash(n-1), h) < 0 {
 				skip, err := r.blockOf(at+1, h)
 				if err != nil {
@@ -219,7 +231,7 @@ func (r *run) blockOf(from int, h []byte) (int, error) {
 		if err != nil {
 			return 0, err
 		}
-		if bytes.Compare(b.hash(len(b.hashes)/16-1), h) < 0 {
+		if bytes.Compare(b.hash(b.rows()-1), h) < 0 {
 			from = mid + 1
 		} else {
 			to = mid
@@ -233,7 +245,7 @@ func (b *block) hash(row int) []byte { return b.hashes[row*16 : row*16+16] }
 // lowerBound gives the first row from one on whose hash is not less than h.
 // Hashes are spread evenly, so the first guess is near.
 func (b *block) lowerBound(from int, h []byte) int {
-	n := len(b.hashes) / 16
+	n := b.rows()
 	if from >= n || bytes.Compare(b.hash(from), h) >= 0 {
 		return from
 	}

@@ -40,13 +40,13 @@ func (x *index) encode() []byte {
 	return out
 }
 
-// decodeIndex reads the index of a run of so many bytes and entries.
+// decodeIndex reads the index of a run.
 func decodeIndex(p []byte, info RunInfo) (*index, bool) {
 	r := indexReader{p: p}
 	x := &index{head: r.number(info.Bytes), sum: r.word()}
 	at, rows := x.head, int64(0)
 	for r.ok() && len(r.p) > 0 {
-		b := blockInfo{rows: r.number(info.Entries), from: at}
+		b := blockInfo{rows: r.number(maxBlockRows), from: at}
 		b.body = b.from + r.number(info.Bytes)
 		b.to = b.body + r.number(info.Bytes)
 		b.headerSum, b.contentSum = r.word(), r.word()
@@ -56,8 +56,11 @@ func decodeIndex(p []byte, info RunInfo) (*index, bool) {
 		at, rows = b.to, rows+b.rows
 		x.blocks = append(x.blocks, b)
 	}
-	return x, r.ok() && rows == info.Entries && at <= info.Bytes
+	return x, r.ok() && rows >= info.Entries && at <= info.Bytes
 }
+
+// maxBlockRows bounds what a block may claim.
+const maxBlockRows = 1 << 30
 
 type indexReader struct {
 	p   []byte

@@ -7,7 +7,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -37,12 +39,45 @@ type Manifest struct {
 	Operations json.RawMessage `json:"operations,omitempty"` // the caller's: whatever else goes with the state
 }
 
-// RunInfo names a run and says what to check when it is opened.
+// RunInfo names a run, or the part of one that counts, and says what to check
+// when it is opened. Runs are cut where a compaction that was bounded stopped.
 type RunInfo struct {
 	Name    string `json:"name"`
-	Entries int64  `json:"entries"`
+	From    uint32 `json:"from,omitempty"` // the first two bytes of the hashes that count: from,
+	To      uint32 `json:"to,omitempty"`   // and up to; 0 is the end
+	Entries int64  `json:"entries"`        // that count
 	Bytes   int64  `json:"bytes"`
 	Index   []byte `json:"index"` // sizes and sums of the blocks, see index.go
+}
+
+// hashSlices is into how many parts hashes are cut by their first two bytes.
+const hashSlices = 1 << 16
+
+// to is where the part ends, as a number.
+func (r RunInfo) to() uint32 {
+	if r.To == 0 {
+		return hashSlices
+	}
+	return r.To
+}
+
+// part narrows a run; entries are those that are left.
+func (r RunInfo) part(from, to uint32, entries int64) RunInfo {
+	r.From, r.To, r.Entries = from, to, entries
+	if to == hashSlices {
+		r.To = 0
+	}
+	return r
+}
+
+// sliceStart is the lowest hash of a slice; nil is the end.
+func sliceStart(n uint32) []byte {
+	if n >= hashSlices {
+		return nil
+	}
+	h := make([]byte, 16)
+	h[0], h[1] = byte(n>>8), byte(n)
+	return h
 }
 
 // envelope is what a manifest's file holds.
@@ -95,7 +130,7 @@ func decodeManifest(data []byte, k int64) (*Manifest, error) {
 		return nil, corrupt(name, "it is no manifest")
 	}
 	for _, r := range m.Runs {
-		if path.Dir(r.Name) != runFolder || storage.CheckName(r.Name) != nil || r.Entries <= 0 || r.Bytes <= 0 {
+		if path.Dir(r.Name) != runFolder || storage.CheckName(r.Name) != nil || r.Entries <= 0 || r.Bytes <= 0 || r.From >= r.to() || r.to() > hashSlices {
 			return nil, corrupt(name, "it names no run")
 		}
 	}
@@ -109,9 +144,13 @@ func (s *Store) Put(ctx context.Context, m *Manifest) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
+	m.Runs = slices.DeleteFunc(slices.Clone(m.Runs), func(r RunInfo) bool { return r.Entries == 0 })
 	m.Entries = 0
 	for _, r := range m.Runs {
 		m.Entries += r.Entries
+	}
+	if err := s.present(ctx, m.Runs); err != nil {
+		return 0, err
 	}
 	for k := max(last, m.K) + 1; ; k++ {
 		m.K = k
@@ -129,6 +168,30 @@ func (s *Store) Put(ctx context.Context, m *Manifest) (int64, error) {
 		fpManifestWritten.Hit()
 		return k, nil
 	}
+}
+
+// present makes sure that runs which this store neither wrote nor opened are there.
+func (s *Store) present(ctx context.Context, runs []RunInfo) error {
+	for _, r := range runs {
+		s.mu.Lock()
+		_, written := s.fresh[r.Name]
+		known := written || s.runs[r.Name] != nil
+		s.mu.Unlock()
+		if known {
+			continue
+		}
+		info, err := s.files.Stat(ctx, r.Name)
+		if errors.Is(err, fs.ErrNotExist) {
+			return corrupt(r.Name, "it is missing")
+		}
+		if err != nil {
+			return err
+		}
+		if info.Size != r.Bytes {
+			return corrupt(r.Name, "it does not have its %d bytes", r.Bytes)
+		}
+	}
+	return nil
 }
 
 // newest gives the highest number that stands in the folder, of a manifest or as the stamp of a run; -1 when it is empty.

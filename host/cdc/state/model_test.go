@@ -5,7 +5,9 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"slices"
+	"strconv"
 	"testing"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -211,6 +213,14 @@ func scanAll(t testing.TB, st *State, parts int) []entry {
 	return out
 }
 
+// seeds is how many histories a test tries; WEIR_SOAK asks for more.
+func seeds(usual uint64) uint64 {
+	if n, err := strconv.ParseUint(os.Getenv("WEIR_SOAK"), 10, 64); err == nil {
+		return n
+	}
+	return usual
+}
+
 func randomRuns(rng *rand.Rand, perKey, values bool) [][]entry {
 	runs := make([][]entry, 1+rng.IntN(6))
 	keys := 1 + rng.IntN(200)
@@ -236,7 +246,7 @@ func randomRuns(rng *rand.Rand, perKey, values bool) [][]entry {
 }
 
 func TestFindAndScanFollowTheRules(t *testing.T) {
-	for seed := range uint64(60) {
+	for seed := range seeds(30) {
 		mem := memory.NewCheckedAllocator(memory.DefaultAllocator)
 		rng := rand.New(rand.NewPCG(seed, 1))
 		perKey, withValues := seed%2 == 0, seed%3 == 0

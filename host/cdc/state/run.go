@@ -42,6 +42,7 @@ type block struct {
 	keys    texts
 	orders  texts
 	kinds   []byte
+	times   []int64
 	rec     arrow.RecordBatch
 	checked bool // the sum of its rows was
 }
@@ -102,16 +103,18 @@ func (r *run) release() error {
 
 // guard turns what reading damaged or vanished bytes can end in (a panic of the
 // Arrow library, a fault of a mapped page) into an error that names the file.
-func (r *run) guard(read func() error) (err error) {
+func (r *run) guard(read func() error) error { return guard(r.name, read) }
+
+func guard(name string, read func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
 		if p := recover(); p != nil {
-			err = corrupt(r.name, "%v", p)
+			err = corrupt(name, "%v", p)
 		}
 	}()
 	err = read()
 	if err != nil && fault.CodeOf(err) == "" && !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) {
-		err = corrupt(r.name, "%v", err)
+		err = corrupt(name, "%v", err)
 	}
 	return err
 }
@@ -153,6 +156,8 @@ func (r *run) block(i int, whole bool) (*block, error) {
 	return b, nil
 }
 
+func (b *block) rows() int { return len(b.kinds) }
+
 // look finds the columns that searching and merging compare.
 func (b *block) look() (err error) {
 	if b.hashes, err = fixedBytes(b.columns[Hash], 16); err != nil {
@@ -161,6 +166,11 @@ func (b *block) look() (err error) {
 	if b.kinds, err = fixedBytes(b.columns[Kind], 1); err != nil {
 		return err
 	}
+	times, err := fixedBytes(b.columns[Time], 8)
+	if err != nil {
+		return err
+	}
+	b.times = arrow.Int64Traits.CastFromBytes(times)
 	if b.keys, err = textsOf(b.columns[Key]); err != nil {
 		return err
 	}

@@ -29,14 +29,15 @@ type Store struct {
 	mem   memory.Allocator
 
 	mu    sync.Mutex
-	runs  map[string]*run // open, by name
-	stamp int64           // of runs to be written: the version they build on
+	runs  map[string]*run     // open, by name
+	fresh map[string]struct{} // runs that this store wrote and no state that was kept names
+	stamp int64               // of runs to be written: the version they build on
 }
 
 // Open gives the state that lies in files. Copies of runs that are not on a
 // local disk are kept in the folder cache; "" holds them in memory.
 func Open(files storage.Store, cache string, mem memory.Allocator) *Store {
-	return &Store{files: files, cache: cache, mem: mem, runs: map[string]*run{}, stamp: -1}
+	return &Store{files: files, cache: cache, mem: mem, runs: map[string]*run{}, fresh: map[string]struct{}{}, stamp: -1}
 }
 
 // Close gives back the open files. Their copies in the cache stay.
@@ -87,8 +88,14 @@ type State struct {
 	store    *Store
 	manifest Manifest
 	schema   *arrow.Schema
-	runs     []*run  // oldest first
+	runs     []view  // oldest first
 	columns  [][]int // of each run, where each column of the schema is; -1: it has none
+}
+
+// view is the part of a run that counts.
+type view struct {
+	*run
+	from, to []byte // hashes; to is nil at the end of all
 }
 
 // Load opens version k, or for k < 0 a state without entries. Entries are given
@@ -112,18 +119,36 @@ func (s *Store) Load(ctx context.Context, k int64, values ...arrow.Field) (*Stat
 	s.raise(k)
 	st.manifest = *m
 	for _, info := range m.Runs {
-		r, err := s.open(ctx, info)
-		if err != nil {
+		if err := st.add(ctx, info); err != nil {
 			return nil, errors.Join(err, st.Release())
 		}
-		st.runs = append(st.runs, r)
-		places, err := columnsOf(r, st.schema)
+	}
+	if err := st.give(values); err != nil {
+		return nil, errors.Join(err, st.Release())
+	}
+	return st, nil
+}
+
+// add opens a run.
+func (st *State) add(ctx context.Context, info RunInfo) error {
+	r, err := st.store.open(ctx, info)
+	if err == nil {
+		st.runs = append(st.runs, view{r, sliceStart(info.From), sliceStart(info.to())})
+	}
+	return err
+}
+
+// give sets the value columns in which entries are given.
+func (st *State) give(values []arrow.Field) error {
+	st.schema = Schema(values...)
+	for _, v := range st.runs {
+		places, err := columnsOf(v.run, st.schema)
 		if err != nil {
-			return nil, errors.Join(err, st.Release())
+			return err
 		}
 		st.columns = append(st.columns, places)
 	}
-	return st, nil
+	return nil
 }
 
 // columnsOf finds the columns of a schema in a run.

@@ -258,6 +258,9 @@ func (w *runWriter) finish(ctx context.Context) (RunInfo, error) {
 	if err := w.commit(); err != nil {
 		return RunInfo{}, err
 	}
+	w.store.mu.Lock()
+	w.store.fresh[w.name] = struct{}{}
+	w.store.mu.Unlock()
 	return RunInfo{Name: w.name, Entries: w.entries, Bytes: w.bytes, Index: w.index.encode()}, nil
 }
 

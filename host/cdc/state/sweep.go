@@ -1,0 +1,98 @@
+package state
+
+import (
+	"context"
+	"errors"
+
+	"github.com/weir-data/weir/host/failpoint"
+	"github.com/weir-data/weir/host/storage"
+)
+
+var fpSwept = failpoint.New("cdc.swept")
+
+// Sweep removes what version keep, which has to be the one that the target's
+// newest commit names, made superfluous: older manifests, and runs that neither
+// it nor a younger manifest names. What may be in the making stays: runs whose
+// writer had seen version keep or a later one (their stamps say so), and those
+// that this store wrote. A writer that fell asleep and sweeps for an older
+// version therefore removes nothing that a newer one needs.
+func (s *Store) Sweep(ctx context.Context, keep int64) error {
+	var manifests []int64
+	var runs []string
+	for info, err := range s.files.List(ctx, "", storage.ListOptions{NamesOnly: true}) {
+		if err != nil {
+			return err
+		}
+		if k, ok := parseManifestName(info.Name); ok {
+			manifests = append(manifests, k)
+		} else if stamp, ok := runStamp(info.Name); ok && stamp < keep {
+			runs = append(runs, info.Name)
+		}
+	}
+	named := map[string]struct{}{}
+	kept := map[string]struct{}{}
+	for _, k := range manifests {
+		if k < keep {
+			continue
+		}
+		data, err := s.files.Get(ctx, manifestName(k))
+		if err != nil {
+			return err
+		}
+		m, err := decodeManifest(data, k)
+		if err != nil {
+			return err
+		}
+		for _, r := range m.Runs {
+			named[r.Name] = struct{}{}
+			if k == keep {
+				kept[r.Name] = struct{}{}
+			}
+		}
+	}
+	for _, k := range manifests {
+		if k >= keep {
+			continue
+		}
+		if err := s.files.Delete(ctx, manifestName(k)); err != nil {
+			return err
+		}
+		fpSwept.Hit()
+	}
+	for _, name := range runs {
+		if _, ok := named[name]; ok || !s.forget(name) {
+			continue
+		}
+		if err := s.files.Delete(ctx, name); err != nil {
+			return err
+		}
+		fpSwept.Hit()
+	}
+	return s.adopt(kept)
+}
+
+// forget says whether this store has no use for a run that no manifest names.
+func (s *Store) forget(name string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, fresh := s.fresh[name]
+	return !fresh
+}
+
+// adopt notes which runs are now part of the state, and lets go of open ones that are not.
+func (s *Store) adopt(kept map[string]struct{}) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var errs []error
+	for name := range kept {
+		delete(s.fresh, name)
+	}
+	for name, r := range s.runs {
+		_, named := kept[name]
+		if _, fresh := s.fresh[name]; !named && !fresh {
+			errs = append(errs, r.release())
+			delete(s.runs, name)
+		}
+	}
+	return errors.Join(errs...)
+}
