@@ -30,7 +30,15 @@ func (a *applier) Schema(rows *arrow.Schema) (*arrow.Schema, error) { return a.d
 func (a *applier) Begin(ctx context.Context, b stream.ApplyBatch) (stream.Application, error) {
 	app := &application{b: b}
 	var err error
-	if app.apply, err = begin(ctx, &a.def, b); err != nil {
+	var sequence arrow.DataType
+	if b.Rows != nil {
+		at := columnNamed(b.Rows, SequenceColumn)
+		if at < 0 {
+			return nil, a.def.fault("INTERNAL_ERROR", "the rows have no sequence")
+		}
+		sequence = b.Rows.Field(at).Type
+	}
+	if app.apply, err = begin(ctx, &a.def, b, sequence); err != nil {
 		return nil, err
 	}
 	if b.Rows != nil {
@@ -86,7 +94,8 @@ type apply struct {
 }
 
 // begin opens the state that the target names, and refuses what does not fit it.
-func begin(ctx context.Context, d *Definition, b stream.ApplyBatch) (_ *apply, err error) {
+// sequence is nil when the columns of the batch are not known.
+func begin(ctx context.Context, d *Definition, b stream.ApplyBatch, sequence arrow.DataType) (_ *apply, err error) {
 	a := &apply{def: d, b: b, mem: b.Alloc, was: state.Manifest{K: -1, Base: -1}}
 	if a.mem == nil {
 		a.mem = memory.DefaultAllocator
@@ -96,12 +105,7 @@ func begin(ctx context.Context, d *Definition, b stream.ApplyBatch) (_ *apply, e
 			err = errors.Join(err, a.Release(ctx))
 		}
 	}()
-	if b.Rows != nil {
-		at := columnNamed(b.Rows, SequenceColumn)
-		if at < 0 {
-			return nil, d.fault("INTERNAL_ERROR", "the rows have no sequence")
-		}
-		sequence := b.Rows.Field(at).Type
+	if sequence != nil {
 		if err := rowcode.Orderable(sequence); err != nil {
 			return nil, fault.Place(err, "AUTOCDC_MICROBATCH_VALIDATION.NON_ORDERABLE_SEQUENCE", fault.Where{Dataset: d.Dataset, Flow: d.Flow})
 		}

@@ -45,7 +45,9 @@ func newLayout(d *Definition, columns *arrow.Schema, sequence arrow.DataType) (*
 		}
 		l.keys = append(l.keys, i)
 	}
-	slices.SortFunc(l.keys, func(a, b int) int { return cmp.Compare(strings.ToLower(fields[a].Name), strings.ToLower(fields[b].Name)) })
+	slices.SortFunc(l.keys, func(a, b int) int {
+		return cmp.Compare(strings.ToLower(fields[a].Name), strings.ToLower(fields[b].Name))
+	})
 	l.exact = true
 	for i, f := range fields {
 		if slices.Contains(l.keys, i) {

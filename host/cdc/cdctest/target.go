@@ -126,15 +126,20 @@ func (x *Target) Snapshot(ctx context.Context) (*delta.Snapshot, error) {
 
 // Apply applies one batch, whose rows come from a task for each of recs.
 func (x *Target) Apply(ctx context.Context, recs ...arrow.RecordBatch) (stream.Counts, error) {
-	return x.apply(ctx, false, recs)
+	return x.apply(ctx, false, 0, recs)
+}
+
+// ApplyTasks does so with no more than so many tasks at once.
+func (x *Target) ApplyTasks(ctx context.Context, atOnce int, recs ...arrow.RecordBatch) (stream.Counts, error) {
+	return x.apply(ctx, false, atOnce, recs)
 }
 
 // Refresh applies the first batch of a full refresh.
 func (x *Target) Refresh(ctx context.Context, recs ...arrow.RecordBatch) (stream.Counts, error) {
-	return x.apply(ctx, true, recs)
+	return x.apply(ctx, true, 0, recs)
 }
 
-func (x *Target) apply(ctx context.Context, replace bool, recs []arrow.RecordBatch) (n stream.Counts, err error) {
+func (x *Target) apply(ctx context.Context, replace bool, atOnce int, recs []arrow.RecordBatch) (n stream.Counts, err error) {
 	snap, err := x.Snapshot(ctx)
 	if err != nil {
 		return n, err
@@ -158,6 +163,9 @@ func (x *Target) apply(ctx context.Context, replace bool, recs []arrow.RecordBat
 		}
 	}()
 	tasks, tctx := errgroup.WithContext(ctx)
+	if atOnce > 0 {
+		tasks.SetLimit(atOnce)
+	}
 	for i, rec := range recs {
 		tasks.Go(func() error { return app.Take(tctx, i, rec) })
 	}
