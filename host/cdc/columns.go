@@ -2,6 +2,7 @@ package cdc
 
 import (
 	"context"
+	"encoding/hex"
 	"unsafe"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -53,6 +54,28 @@ func indexColumn(rows []int32) arrow.Array {
 	data := array.NewData(arrow.PrimitiveTypes.Int32, len(rows), []*memory.Buffer{nil, memory.NewBufferBytes(arrow.Int32Traits.CastToBytes(rows))}, nil, 0, 0)
 	defer data.Release()
 	return array.NewInt32Data(data)
+}
+
+// currentColumn tells which rows have no end.
+func currentColumn(ends []int32, mem memory.Allocator) arrow.Array {
+	b := array.NewBooleanBuilder(mem)
+	defer b.Release()
+	b.Reserve(len(ends))
+	for _, end := range ends {
+		b.UnsafeAppend(end == never)
+	}
+	return b.NewArray()
+}
+
+// hexColumn gives hashes as texts.
+func hexColumn(hashes []rowcode.Hash, mem memory.Allocator) arrow.Array {
+	b := array.NewStringBuilder(mem)
+	defer b.Release()
+	b.Reserve(len(hashes))
+	for i := range hashes {
+		b.Append(hex.EncodeToString(hashes[i][:]))
+	}
+	return b.NewArray()
 }
 
 // takeRows gives rows of a batch, in the order asked for. The caller releases it.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/weir-data/weir/host/cdc/state"
 	"github.com/weir-data/weir/host/fault"
+	"github.com/weir-data/weir/host/relation"
 )
 
 // The hidden columns of the rows that an application takes, behind those of the
@@ -27,12 +28,6 @@ const (
 	hiddenPrefix = "__weir_cdc_"
 )
 
-// The columns that SCD type 2 adds.
-const (
-	StartColumn = "__START_AT"
-	EndColumn   = "__END_AT"
-)
-
 // Definition is what a flow declares of its changes, and where its state lies.
 // Names of columns are compared without case.
 type Definition struct {
@@ -43,6 +38,9 @@ type Definition struct {
 	// Keys are the columns that make a row the same row, in any order.
 	Keys    []string
 	SCDType int // 1 or 2
+	// Technical says that SCD type 2 adds _tech_valid_from, _tech_valid_to,
+	// _tech_is_current and _tech_hash, in place of __START_AT and __END_AT.
+	Technical bool
 	// Tracked are the columns whose change opens a row in SCD type 2; the zero
 	// value is all that are no keys.
 	Tracked Choice
@@ -103,11 +101,12 @@ func columnNamed(s *arrow.Schema, name string) int {
 // Schema gives the target's columns for rows of these.
 func (d *Definition) Schema(rows *arrow.Schema) (*arrow.Schema, error) {
 	var fields []arrow.Field
+	flows := relation.Intervals[0] // of AUTO CDC whatever the table has
 	for _, f := range rows.Fields() {
 		switch {
 		case strings.HasPrefix(f.Name, hiddenPrefix):
 			continue
-		case strings.EqualFold(f.Name, StartColumn) || strings.EqualFold(f.Name, EndColumn):
+		case d.adds(f.Name) || strings.EqualFold(f.Name, flows.Start) || strings.EqualFold(f.Name, flows.End):
 			return nil, d.fault("AUTOCDC_RESERVED_COLUMN", "the rows have a column %s, which is the target's own", f.Name).
 				WithHint("Leave it out with COLUMNS * EXCEPT, or rename it in a view")
 		}
@@ -122,12 +121,34 @@ func (d *Definition) Schema(rows *arrow.Schema) (*arrow.Schema, error) {
 	if at < 0 {
 		return nil, d.fault("INTERNAL_ERROR", "the rows have no sequence")
 	}
-	if d.SCDType == 2 {
-		for _, name := range []string{StartColumn, EndColumn} {
-			fields = append(fields, arrow.Field{Name: name, Type: rows.Field(at).Type, Nullable: true})
-		}
+	return arrow.NewSchema(append(fields, d.added(rows.Field(at).Type)...), nil), nil
+}
+
+// interval names the columns of an interval.
+func (d *Definition) interval() relation.Interval {
+	if d.Technical {
+		return relation.Intervals[1]
 	}
-	return arrow.NewSchema(fields, nil), nil
+	return relation.Intervals[0]
+}
+
+// added are the columns that SCD type 2 adds, for sequences of a type.
+func (d *Definition) added(sequence arrow.DataType) []arrow.Field {
+	if d.SCDType != 2 {
+		return nil
+	}
+	in := d.interval()
+	fields := []arrow.Field{{Name: in.Start, Type: sequence, Nullable: true}, {Name: in.End, Type: sequence, Nullable: true}}
+	if d.Technical {
+		fields = append(fields, arrow.Field{Name: relation.IsCurrentColumn, Type: arrow.FixedWidthTypes.Boolean, Nullable: true},
+			arrow.Field{Name: relation.HashColumn, Type: arrow.BinaryTypes.String, Nullable: true})
+	}
+	return fields
+}
+
+// adds tells whether a column is one of them.
+func (d *Definition) adds(name string) bool {
+	return slices.ContainsFunc(d.added(arrow.Null), func(f arrow.Field) bool { return strings.EqualFold(f.Name, name) })
 }
 
 func (d *Definition) fault(code, format string, args ...any) *fault.Error {

@@ -17,6 +17,7 @@ type record struct {
 	Keys        []string `json:"keys"` // with their types
 	Sequence    string   `json:"sequence"`
 	SCDType     int      `json:"scdType"`
+	Technical   bool     `json:"technical,omitempty"`
 	Tracked     []string `json:"tracked,omitempty"`
 	IgnoreNulls []string `json:"ignoreNulls,omitempty"`
 	LastBy      []string `json:"lastBy,omitempty"`
@@ -25,7 +26,7 @@ type record struct {
 }
 
 func (l *layout) record() record {
-	r := record{Sequence: typeText(l.sequence), SCDType: l.SCDType}
+	r := record{Sequence: typeText(l.sequence), SCDType: l.SCDType, Technical: l.SCDType == 2 && l.Technical}
 	for _, k := range l.keys {
 		f := l.values.Field(k)
 		r.Keys = append(r.Keys, strings.ToLower(f.Name)+" "+typeText(f.Type))
@@ -89,6 +90,8 @@ func (d *Definition) drift(text json.RawMessage, now record) (record, error) {
 	switch {
 	case was.SCDType != now.SCDType:
 		return was, changed("SCD_TYPE_DRIFT", "the SCD type changed", was.SCDType, now.SCDType)
+	case was.Technical != now.Technical:
+		return was, changed("INTERVAL_COLUMNS_DRIFT", "the technical columns of intervals", was.Technical, now.Technical)
 	case !slices.Equal(was.Keys, now.Keys):
 		return was, changed("KEY_SCHEMA_DRIFT", "the keys changed", show(was.Keys), show(now.Keys))
 	case was.Sequence != now.Sequence:

@@ -32,7 +32,7 @@ func newLayout(d *Definition, columns *arrow.Schema, sequence arrow.DataType) (*
 	l := &layout{Definition: d, sequence: sequence}
 	var fields []arrow.Field
 	for _, f := range columns.Fields() {
-		if d.SCDType == 2 && (strings.EqualFold(f.Name, StartColumn) || strings.EqualFold(f.Name, EndColumn)) {
+		if d.adds(f.Name) {
 			continue
 		}
 		fields = append(fields, arrow.Field{Name: f.Name, Type: f.Type, Nullable: true})
@@ -86,11 +86,7 @@ func (l *layout) keyNames() []string {
 
 // columns are those of the target: the values and, in SCD type 2, the interval.
 func (l *layout) columns() *arrow.Schema {
-	if l.SCDType != 2 {
-		return l.values
-	}
-	return arrow.NewSchema(append(l.values.Fields(),
-		arrow.Field{Name: StartColumn, Type: l.sequence, Nullable: true}, arrow.Field{Name: EndColumn, Type: l.sequence, Nullable: true}), nil)
+	return arrow.NewSchema(append(l.values.Fields(), l.added(l.sequence)...), nil)
 }
 
 // sequenceWidth is how many bytes of an order are the sequence's: 0 when only its

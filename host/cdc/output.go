@@ -77,7 +77,7 @@ func (o *output) locate(ctx context.Context, ids []rowcode.Hash, visit func(f de
 	if o.index == nil {
 		start := ""
 		if o.def.SCDType == 2 {
-			start = tableName(o.b.Target, StartColumn)
+			start = tableName(o.b.Target, o.def.interval().Start)
 		}
 		keys := o.keyNames()
 		for i := range keys {

@@ -15,7 +15,8 @@ import (
 
 // picks are rows of the target as places in the entries.
 type picks struct {
-	heads, tails, ends []int32 // heads and ends in SCD type 2 only
+	heads, tails, ends []int32        // heads and ends in SCD type 2 only
+	tracked            []rowcode.Hash // with technical columns only
 	authors            [][]int32
 }
 
@@ -28,6 +29,9 @@ func (p *picks) add(w *work, r row) {
 			end = w.after[r.end].ref
 		}
 		p.ends = append(p.ends, end)
+		if w.Technical {
+			p.tracked = append(p.tracked, w.after[r.tail].tracked)
+		}
 	}
 	if len(w.leaves) > 0 {
 		if p.authors == nil {
@@ -69,7 +73,7 @@ func (w *work) rowsOf(ctx context.Context, p *picks) (arrow.RecordBatch, error) 
 	if len(p.tails) == 0 {
 		return nil, nil
 	}
-	cols := make([]arrow.Array, w.values.NumFields(), w.values.NumFields()+2)
+	cols := make([]arrow.Array, w.values.NumFields(), w.values.NumFields()+4)
 	defer func() { releaseAll(cols) }()
 	at := indexColumn(p.tails)
 	defer at.Release()
@@ -92,6 +96,9 @@ func (w *work) rowsOf(ctx context.Context, p *picks) (arrow.RecordBatch, error) 
 			}
 			cols = append(cols, col)
 		}
+	}
+	if w.Technical {
+		cols = append(cols, currentColumn(p.ends, w.mem), hexColumn(p.tracked, w.mem))
 	}
 	return array.NewRecordBatch(w.columns(), cols, int64(len(p.tails))), nil
 }
