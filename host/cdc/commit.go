@@ -105,6 +105,9 @@ func (a *apply) run(ctx context.Context, out *output, next *state.Manifest) (boo
 	if err != nil {
 		return false, err
 	}
+	if err := a.plan(ctx, m, parts, out); err != nil {
+		return false, err
+	}
 	total, run, err := a.write(ctx, m, parts, out)
 	if err != nil {
 		return false, err
@@ -114,7 +117,7 @@ func (a *apply) run(ctx context.Context, out *output, next *state.Manifest) (boo
 	}
 	out.counts = total.counts
 	if total.stored == 0 && bytes.Equal(m.was, m.is) {
-		return false, nil
+		return false, out.drop(ctx) // rows that were written anew are the same
 	}
 	made := a.record()
 	if made.Removed = total.tombstones; !m.whole {
@@ -130,4 +133,22 @@ func (a *apply) run(ctx context.Context, out *output, next *state.Manifest) (boo
 	next.Definition, err = made.encode()
 	a.tombstones(made.Removed, next.Runs)
 	return true, err
+}
+
+// plan decides by the first part whether the table's rows are looked for one by
+// one or all written anew, for which no row has to be found: that takes the
+// values from the state, and must look to readers like what it is.
+func (a *apply) plan(ctx context.Context, m *merger, parts *sealed, out *output) error {
+	if !m.whole || !a.keeps() || out.anew() || a.was.Live == 0 || out.traced() {
+		return nil
+	}
+	o, err := a.part(ctx, m, parts, 0)
+	if err != nil {
+		return err
+	}
+	defer o.release()
+	gone := int64(len(o.replaced) + len(o.removed))
+	m.rewrite = 2*gone*int64(parts.count) >= a.was.Live
+	out.rewrite = m.rewrite
+	return nil
 }

@@ -20,6 +20,8 @@ type merger struct {
 	// whole says that all entries of a part's hashes are there, and that the state
 	// is written anew from what comes out.
 	whole bool
+	// rewrite says that all rows are written anew, those that stay among them.
+	rewrite bool
 	// was and is are the orders of the latest TRUNCATE, before the batch and with it.
 	was, is []byte
 	// forget is the time before which deletes are forgotten, 0 for never.
@@ -131,7 +133,7 @@ func (w *work) key(spots []spot) error {
 	w.out.counts.Unchanged += int64(late)
 	w.store(fresh)
 	switch {
-	case fresh == 0 && len(w.after) == old:
+	case fresh == 0 && len(w.after) == old && !w.rewrite:
 	case w.SCDType == 2:
 		w.compareHistory()
 	default:
@@ -260,16 +262,41 @@ func (w *work) compareNewest(fresh int) {
 		c.Inserted++
 		c.Upserted++
 	case is && !w.sameValues(w.shown[0], w.shows[0]):
-		w.update.add(w, w.shows[0])
-		w.replaced = append(w.replaced, w.before[w.shown[0].head].ref)
-		c.Updated++
+		w.change(w.shown[0], w.shows[0])
 		c.Upserted++
 	case was && !is:
-		w.removed = append(w.removed, w.before[w.shown[0].head].ref)
-		c.Removed++
+		w.drop(w.shown[0])
 		c.Deleted++
 	default:
+		if is {
+			w.stay(w.shows[0])
+		}
 		c.Unchanged += int64(fresh)
+	}
+}
+
+// change puts a row in the place of another, stay leaves one where it is, and
+// drop takes one away. When all rows are written anew nothing is taken away.
+func (w *work) change(was, is row) {
+	w.out.counts.Updated++
+	if w.rewrite {
+		w.insert.add(w, is)
+		return
+	}
+	w.update.add(w, is)
+	w.replaced = append(w.replaced, w.before[was.head].ref)
+}
+
+func (w *work) stay(is row) {
+	if w.rewrite {
+		w.insert.add(w, is)
+	}
+}
+
+func (w *work) drop(was row) {
+	w.out.counts.Removed++
+	if !w.rewrite {
+		w.removed = append(w.removed, w.before[was.head].ref)
 	}
 }
 
@@ -303,11 +330,10 @@ func (w *work) compareHistory() {
 		b++
 		ended, ends := momentOf(w.before, was.end), momentOf(w.after, now.end)
 		if ended == ends && w.sameValues(was, now) {
+			w.stay(now)
 			continue
 		}
-		w.update.add(w, now)
-		w.replaced = append(w.replaced, w.before[was.head].ref)
-		c.Updated++
+		w.change(was, now)
 		if ended == never && ends != never {
 			c.Closed++
 		}
@@ -315,11 +341,6 @@ func (w *work) compareHistory() {
 	for ; b < len(w.shown); b++ {
 		w.drop(w.shown[b])
 	}
-}
-
-func (w *work) drop(r row) {
-	w.removed = append(w.removed, w.before[r.head].ref)
-	w.out.counts.Removed++
 }
 
 func momentOf(line []event, at int32) int32 {

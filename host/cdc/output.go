@@ -21,6 +21,7 @@ type output struct {
 	c      *delta.Commit
 	counts stream.Counts
 
+	rewrite  bool              // all rows of the table are written anew
 	files    *delta.FileWriter // of a table that is new or replaced
 	mutation *delta.Mutation
 }
@@ -29,6 +30,13 @@ func newOutput(a *apply, c *delta.Commit) *output { return &output{apply: a, c: 
 
 // anew tells whether no row that is there stays.
 func (o *output) anew() bool { return o.b.Target == nil || o.b.Replace }
+
+// traced tells whether the table keeps track of single rows, so that those that
+// stay must not be written anew.
+func (o *output) traced() bool {
+	properties := o.b.Target.Properties()
+	return strings.EqualFold(properties["delta.enableChangeDataFeed"], "true") || strings.EqualFold(properties["delta.enableRowTracking"], "true")
+}
 
 // take writes what comes of a part.
 func (o *output) take(ctx context.Context, p *outcome) error {
@@ -55,7 +63,7 @@ func (o *output) take(ctx context.Context, p *outcome) error {
 func (o *output) open(ctx context.Context) (err error) {
 	switch {
 	case o.files != nil || o.mutation != nil:
-	case o.anew():
+	case o.anew() || o.rewrite:
 		o.files, err = o.b.Table.Write(ctx, o.b.Write)
 	default:
 		o.mutation, err = o.b.Target.Mutate(ctx, delta.MutateOptions{Name: o.b.Name, Schema: o.c.Schema})
@@ -169,7 +177,17 @@ func (o *output) commit(ctx context.Context) (delta.Result, error) {
 		}
 		o.c.Add = append(o.c.Add, add...)
 	}
+	if o.rewrite {
+		o.c.ReplaceAll, o.c.Reads.Table = true, true
+	}
 	return o.b.Table.Commit(ctx, *o.c)
+}
+
+// drop is abort for a batch that goes on without what was written.
+func (o *output) drop(ctx context.Context) error {
+	err := o.abort(ctx)
+	o.files, o.mutation, o.rewrite = nil, nil, false
+	return err
 }
 
 // abort drops what was written.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/weir-data/weir/host/cdc"
 	"github.com/weir-data/weir/host/cdc/cdctest"
+	"github.com/weir-data/weir/host/delta"
 )
 
 // randomChanges makes changes of a few keys without ties. Each key and sequence
@@ -60,7 +61,7 @@ func TestPathsAgree(t *testing.T) {
 					share   float64
 					memory  int64
 					batches int
-				}{{0, 0, 1}, {0, 1, 1}, {1e9, 0, 6}, {1e-9, 0, 6}, {0, 1, 6}, {1e9, 1 << 12, 3}} {
+				}{{0, 0, 1}, {0, 1, 1}, {1e9, 0, 6}, {1e-9, 0, 6}, {0, 1 << 14, 6}, {1e-9, 1 << 13, 3}} {
 					def.ScanShare, def.Memory = way.share, way.memory
 					x := cdctest.New(t, def)
 					rng.Shuffle(len(rows), func(i, j int) { rows[i], rows[j] = rows[j], rows[i] })
@@ -124,5 +125,79 @@ func TestReplaysCommitNoRows(t *testing.T) {
 		if v, _ := after.Txn(x.App); v != 1 {
 			t.Errorf("the flow stands at %d", v)
 		}
+	}
+}
+
+// TestManyChangesWriteTheTableAnew holds that a batch that replaces most rows
+// takes whole files out, unless the change feed has to tell what became of each row.
+func TestManyChangesWriteTheTableAnew(t *testing.T) {
+	for feed, files := range map[string]int{"false": 1, "true": 2} {
+		x := cdctest.New(t, cdc.Definition{Keys: []string{"id"}, SCDType: 2})
+		x.Properties = map[string]string{"delta.enableChangeDataFeed": feed}
+		first, want := []string{change(10, 1, "stays")}, []string{"id=10 v=stays __START_AT=1 __END_AT=null"}
+		var second []string
+		for id := range 10 {
+			first = append(first, change(id, 1, "a"))
+			second = append(second, change(id, 2, "b"), change(id, 3, "b"))
+			want = append(want, fmt.Sprintf("id=%d v=a __START_AT=1 __END_AT=2", id), fmt.Sprintf("id=%d v=b __START_AT=2 __END_AT=null", id))
+		}
+		slices.Sort(want)
+		apply(t, x, items(), first, second)
+		expect(t, x, want...)
+		snap, err := x.Snapshot(background)
+		if err != nil {
+			t.Fatal(err)
+		}
+		was, err := snap.Files(background)
+		if err != nil || len(was) != files {
+			t.Fatalf("files %+v, %v", was, err)
+		}
+		apply(t, x, items(), append(first, second...)) // nothing new, so nothing is written
+		again, err := x.Snapshot(background)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if is, _ := again.Files(background); is[0].Path != was[0].Path {
+			t.Error("a replay wrote the table anew")
+		}
+	}
+}
+
+func TestRowsThatAllGoLeaveNoFile(t *testing.T) {
+	x := cdctest.New(t, cdc.Definition{Keys: []string{"id"}, SCDType: 1, IgnoreNulls: &cdc.Choice{}})
+	apply(t, x, items(), []string{change(1, 1, "a"), change(2, 1, "b")}, []string{removal(1, 2), removal(2, 2)})
+	expect(t, x)
+	snap, err := x.Snapshot(background)
+	if err != nil || snap.NumFiles() != 0 {
+		t.Fatalf("%d files, %v", snap.NumFiles(), err)
+	}
+}
+
+// TestTheChangeFeedTellsPreAndPostImages holds what becomes of a row whose
+// interval is closed, and of one whose start moves.
+func TestTheChangeFeedTellsPreAndPostImages(t *testing.T) {
+	x := cdctest.New(t, cdc.Definition{Keys: []string{"id"}, SCDType: 2, ScanShare: 1e9})
+	x.Properties = map[string]string{"delta.enableChangeDataFeed": "true"}
+	apply(t, x, items(), []string{change(1, 5, "a"), change(2, 5, "x")}, []string{change(1, 7, "b"), change(2, 3, "x")})
+	expect(t, x, "id=1 v=a __START_AT=5 __END_AT=7", "id=1 v=b __START_AT=7 __END_AT=null", "id=2 v=x __START_AT=3 __END_AT=null")
+	r, err := x.Table.Changes(background, delta.ChangesOptions{From: 1, To: 1, Columns: []string{"id", "__START_AT", "__END_AT"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Release()
+	var got []string
+	for r.Next() {
+		for i := range int(r.RecordBatch().NumRows()) {
+			text := ""
+			for _, c := range r.RecordBatch().Columns()[:4] {
+				text += " " + c.ValueStr(i)
+			}
+			got = append(got, text[1:])
+		}
+	}
+	slices.Sort(got)
+	want := []string{"1 5 (null) update_preimage", "1 5 7 update_postimage", "1 7 (null) insert", "2 3 (null) insert", "2 5 (null) delete"}
+	if r.Err() != nil || !slices.Equal(got, want) {
+		t.Errorf("the feed has %q, %v", got, r.Err())
 	}
 }
