@@ -28,6 +28,12 @@ const (
 	hiddenPrefix = "__weir_cdc_"
 )
 
+// The columns that SCD type 2 adds, unless the definition asks for technical ones.
+const (
+	StartColumn = "__START_AT"
+	EndColumn   = "__END_AT"
+)
+
 // Definition is what a flow declares of its changes, and where its state lies.
 // Names of columns are compared without case.
 type Definition struct {
@@ -101,12 +107,11 @@ func columnNamed(s *arrow.Schema, name string) int {
 // Schema gives the target's columns for rows of these.
 func (d *Definition) Schema(rows *arrow.Schema) (*arrow.Schema, error) {
 	var fields []arrow.Field
-	flows := relation.Intervals[0] // of AUTO CDC whatever the table has
 	for _, f := range rows.Fields() {
 		switch {
 		case strings.HasPrefix(f.Name, hiddenPrefix):
 			continue
-		case d.adds(f.Name) || strings.EqualFold(f.Name, flows.Start) || strings.EqualFold(f.Name, flows.End):
+		case d.adds(f.Name) || strings.EqualFold(f.Name, StartColumn) || strings.EqualFold(f.Name, EndColumn):
 			return nil, d.fault("AUTOCDC_RESERVED_COLUMN", "the rows have a column %s, which is the target's own", f.Name).
 				WithHint("Leave it out with COLUMNS * EXCEPT, or rename it in a view")
 		}
