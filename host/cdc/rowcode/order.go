@@ -53,25 +53,16 @@ func Sequences(sequence arrow.Array, ties ...arrow.Array) (Bytes, error) {
 // equal bytes, different ones different bytes. NULL has a code of its own;
 // where a key must not be NULL the caller looks first.
 func Keys(rec arrow.RecordBatch, columns []int) (Bytes, error) {
-	codes := make([]appender, len(columns))
-	cols := make([]arrow.Array, len(columns))
-	for c, column := range columns {
-		var err error
-		cols[c] = rec.Column(column)
-		if codes[c], err = orderOf(cols[c]); err != nil {
+	cols := make([]*column, len(columns))
+	for c, place := range columns {
+		col := rec.Column(place)
+		code, err := orderOf(col)
+		if err != nil {
 			return Bytes{}, err
 		}
+		cols[c] = newColumn(col, []byte{fieldPresent}, []byte{fieldNull}, code, false)
 	}
-	return encode(int(rec.NumRows()), func(dst []byte, i int) []byte {
-		for c, code := range codes {
-			if cols[c].IsNull(i) {
-				dst = append(dst, fieldNull)
-			} else {
-				dst = code(append(dst, fieldPresent), i)
-			}
-		}
-		return dst
-	})
+	return codeColumns(int(rec.NumRows()), cols)
 }
 
 func encode(n int, code appender) (Bytes, error) {

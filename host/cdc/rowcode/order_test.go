@@ -107,6 +107,8 @@ func appendRandom(rng *rand.Rand, b array.Builder, nullable bool) {
 		for range rng.IntN(3) {
 			appendRandom(rng, b.ValueBuilder(), true)
 		}
+	case *array.NullBuilder:
+		b.AppendNull()
 	default:
 		panic(b.Type().String())
 	}

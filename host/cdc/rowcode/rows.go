@@ -16,32 +16,43 @@ import (
 // column that is added and holds NULL changes no hash. Maps are equal whatever
 // the order of their entries. Values that SQL calls equal hash equal.
 func Rows(rec arrow.RecordBatch, columns []int) []Hash {
-	type column struct {
-		name string
-		tag  uint32
-		col  arrow.Array
-		code appender
+	cols := make([]*column, 0, len(columns))
+	for _, c := range byName(rec.Schema().Fields(), columns) {
+		tag := binary.LittleEndian.AppendUint32(nil, uint32(xxh3.HashString(strings.ToLower(rec.ColumnName(c)))))
+		cols = append(cols, newColumn(rec.Column(c), tag, nil, contentOf(rec.Column(c)), true))
 	}
-	cols := make([]column, 0, len(columns))
-	for _, c := range columns {
-		name := strings.ToLower(rec.ColumnName(c))
-		cols = append(cols, column{name, uint32(xxh3.HashString(name)), rec.Column(c), contentOf(rec.Column(c))})
-	}
-	slices.SortStableFunc(cols, func(a, b column) int { return strings.Compare(a.name, b.name) })
 	out := make([]Hash, rec.NumRows())
 	var row []byte
-	for i := range out {
-		row = row[:0]
+	var lens, pos [chunk]int32
+	for from := 0; from < len(out); from += chunk {
+		hashes := out[from:min(from+chunk, len(out))]
+		clear(lens[:])
 		for _, c := range cols {
-			if c.col.IsNull(i) {
-				continue
-			}
-			row = binary.LittleEndian.AppendUint32(row, c.tag)
-			row = c.code(row, i)
+			c.measure(from, lens[:len(hashes)])
 		}
-		out[i] = HashOf(row)
+		size := int32(0)
+		for i := range hashes {
+			pos[i] = size
+			size += lens[i]
+		}
+		row = slices.Grow(row[:0], int(size))[:size]
+		for _, c := range cols {
+			c.fill(from, row, pos[:len(hashes)])
+		}
+		for i := range hashes {
+			hashes[i] = HashOf(row[pos[i]-lens[i] : pos[i]])
+		}
 	}
 	return out
+}
+
+// byName gives the columns in the order of their names, case aside, without those that hold nothing but NULL.
+func byName(fields []arrow.Field, columns []int) []int {
+	columns = slices.DeleteFunc(slices.Clone(columns), func(c int) bool { return fields[c].Type.ID() == arrow.NULL })
+	slices.SortStableFunc(columns, func(a, b int) int {
+		return strings.Compare(strings.ToLower(fields[a].Name), strings.ToLower(fields[b].Name))
+	})
+	return columns
 }
 
 // contentOf makes the appender of what a hash covers: the order code for
@@ -88,17 +99,19 @@ func appendNullable(dst []byte, col arrow.Array, code appender, i int) []byte {
 // structContent leaves out NULL fields, as Rows leaves out NULL columns.
 func structContent(a *array.Struct) appender {
 	type field struct {
-		name string
 		tag  uint32
 		col  arrow.Array
 		code appender
 	}
-	fields := make([]field, a.NumField())
-	for f := range fields {
-		name := strings.ToLower(a.DataType().(*arrow.StructType).Field(f).Name)
-		fields[f] = field{name, uint32(xxh3.HashString(name)), a.Field(f), contentOf(a.Field(f))}
+	types := a.DataType().(*arrow.StructType).Fields()
+	all := make([]int, len(types))
+	for f := range all {
+		all[f] = f
 	}
-	slices.SortStableFunc(fields, func(x, y field) int { return strings.Compare(x.name, y.name) })
+	fields := make([]field, 0, len(types))
+	for _, f := range byName(types, all) {
+		fields = append(fields, field{uint32(xxh3.HashString(strings.ToLower(types[f].Name))), a.Field(f), contentOf(a.Field(f))})
+	}
 	return func(dst []byte, i int) []byte {
 		for _, f := range fields {
 			if !f.col.IsNull(i) {
