@@ -2,6 +2,7 @@ package keyindex
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -607,6 +608,20 @@ func FuzzReader(f *testing.F) {
 			t.Error(err)
 		}
 	})
+}
+
+func BenchmarkSort(b *testing.B) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	entries := make([]entry, 3_000_000)
+	for b.Loop() {
+		b.StopTimer()
+		for i := range entries {
+			binary.LittleEndian.PutUint64(entries[i].hash[:], rng.Uint64())
+			entries[i].row = uint32(i)
+		}
+		b.StartTimer()
+		sortEntries(entries)
+	}
 }
 
 func TestEntriesAreSorted(t *testing.T) {

@@ -108,35 +108,45 @@ func (r *reader) search(ids []rowcode.Hash, hit func(at int, row int64)) error {
 		w.ahead = readAhead
 	}
 	w.buf = make([]byte, w.ahead*blockSize)
-	from := int64(0)
+	var at position
 	for i := range ids {
 		if i > 0 && ids[i] == ids[i-1] {
 			continue
 		}
-		var err error
-		if from, err = r.one(w, from, &ids[i], func(row int64) { hit(i, row) }); err != nil {
+		if err := r.one(w, &at, &ids[i], func(row int64) { hit(i, row) }); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// one looks for a hash from a block on and gives the block to go on from.
-func (r *reader) one(w *window, from int64, id *rowcode.Hash, hit func(row int64)) (int64, error) {
+// position is a record: everything before it is less than what was looked for last.
+type position struct {
+	block  int64
+	record int
+}
+
+// one looks for a hash that is not less than the one before it.
+func (r *reader) one(w *window, at *position, id *rowcode.Hash, hit func(row int64)) error {
 	p := prefix(id[:])
 	// The first record that may be it lies in the last block that begins before.
-	at := max(from, gallop(r.fences, from, p)-1)
-	for number := at; number < int64(len(r.fences)) && r.fences[number] <= p; number++ {
+	if b := gallop(r.fences, at.block, p) - 1; b > at.block {
+		*at = position{block: b}
+	}
+	for number, from := at.block, at.record; number < int64(len(r.fences)) && r.fences[number] <= p; number, from = number+1, 0 {
 		b, err := w.block(number)
 		if err != nil {
-			return 0, err
+			return err
 		}
 		n := int(min(perBlock, r.head.records-number*perBlock))
-		i := lowerBound(b, n, id)
-		for ; i < n && rowcode.Hash(b[i*recordSize:i*recordSize+16]) == *id; i++ {
+		i := lowerBound(b, from, n, id)
+		if number == at.block {
+			at.record = i
+		}
+		for ; i < n && compareHashes(record(b, i), id) == 0; i++ {
 			row := int64(binary.LittleEndian.Uint32(b[i*recordSize+16:]))
 			if row >= r.head.rows {
-				return 0, broken("it has row %d of %d", row, r.head.rows)
+				return broken("it has row %d of %d", row, r.head.rows)
 			}
 			hit(row)
 		}
@@ -144,7 +154,12 @@ func (r *reader) one(w *window, from int64, id *rowcode.Hash, hit func(row int64
 			break
 		}
 	}
-	return at, nil
+	return nil
+}
+
+// record gives the hash of a record.
+func record(b []byte, i int) *rowcode.Hash {
+	return (*rowcode.Hash)(b[i*recordSize : i*recordSize+16])
 }
 
 // gallop gives the first fence, from a place on, that is not less than p.
@@ -166,12 +181,18 @@ func gallop(fences []uint64, from int64, p uint64) int64 {
 	return low
 }
 
-// lowerBound gives the first of n records that is not less than a hash.
-func lowerBound(b []byte, n int, id *rowcode.Hash) int {
-	low, high := 0, n
+// lowerBound gives the first of the records from..n that is not less than a
+// hash. It is near where many are looked for, and steps grow where few are.
+func lowerBound(b []byte, from, n int, id *rowcode.Hash) int {
+	low, step := from, 1
+	for low+step <= n && compareHashes(record(b, low+step-1), id) < 0 {
+		low += step
+		step *= 2
+	}
+	high := min(low+step-1, n)
 	for low < high {
 		mid := (low + high) / 2
-		if h := (*rowcode.Hash)(b[mid*recordSize : mid*recordSize+16]); compareHashes(h, id) < 0 {
+		if compareHashes(record(b, mid), id) < 0 {
 			low = mid + 1
 		} else {
 			high = mid

@@ -7,45 +7,72 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// bucketBits of a hash divide what is sorted: hashes are even, so buckets are, too.
-const bucketBits = 10
+const (
+	// fewEntries are sorted by comparing.
+	fewEntries = 48
+	// digits is how many bytes of a hash are sorted by; hashes are even, so more
+	// are only needed for equal ones.
+	digits = 8
+)
 
-// sortEntries sorts in place: first into buckets, then each bucket, several at once.
+// sortEntries sorts in place: by the first byte of the hashes into buckets, and
+// each bucket, several at once, by the next. Comparing takes several times as long.
 func sortEntries(entries []entry) {
-	const few = 1 << 14
-	if len(entries) < few {
-		slices.SortFunc(entries, compareEntries)
+	if len(entries) < 1<<14 {
+		radixSort(entries, 0)
 		return
 	}
-	ends := intoBuckets(entries)
+	ends := intoBuckets(entries, 0)
 	var g errgroup.Group
 	g.SetLimit(runtime.GOMAXPROCS(0))
-	const stripe = 64 // buckets for one goroutine
-	for first := 0; first < len(ends); first += stripe {
+	from := 0
+	for _, end := range ends {
+		bucket := entries[from:end]
 		g.Go(func() error {
-			from := 0
-			if first > 0 {
-				from = ends[first-1]
-			}
-			for _, end := range ends[first:min(first+stripe, len(ends))] {
-				slices.SortFunc(entries[from:end], compareEntries)
-				from = end
-			}
+			radixSort(bucket, 1)
 			return nil
 		})
+		from = end
 	}
 	_ = g.Wait() // none of them fails
 }
 
-// intoBuckets moves every entry into the bucket of its first bits, by swaps, and
-// gives where each bucket ends.
-func intoBuckets(entries []entry) []int {
-	bucket := func(e *entry) int { return int(prefix(e.hash[:]) >> (64 - bucketBits)) }
-	ends := make([]int, 1<<bucketBits)
-	for i := range entries {
-		ends[bucket(&entries[i])]++
+// radixSort sorts entries that agree in the bytes before one.
+func radixSort(entries []entry, digit int) {
+	switch {
+	case len(entries) < fewEntries:
+		insertionSort(entries)
+	case digit == digits:
+		slices.SortFunc(entries, compareEntries)
+	default:
+		from := 0
+		for _, end := range intoBuckets(entries, digit) {
+			if end-from > 1 {
+				radixSort(entries[from:end], digit+1)
+			}
+			from = end
+		}
 	}
-	next := make([]int, len(ends))
+}
+
+func insertionSort(entries []entry) {
+	for i := 1; i < len(entries); i++ {
+		e := entries[i]
+		j := i
+		for ; j > 0 && compareEntries(e, entries[j-1]) < 0; j-- {
+			entries[j] = entries[j-1]
+		}
+		entries[j] = e
+	}
+}
+
+// intoBuckets moves every entry into the bucket of a byte of its hash, by swaps,
+// and gives where each bucket ends.
+func intoBuckets(entries []entry, digit int) (ends [256]int) {
+	for i := range entries {
+		ends[entries[i].hash[digit]]++
+	}
+	var next [256]int
 	sum := 0
 	for b, n := range ends {
 		next[b] = sum
@@ -53,16 +80,14 @@ func intoBuckets(entries []entry) []int {
 		ends[b] = sum
 	}
 	for b := range ends {
-		for next[b] < ends[b] {
-			e := &entries[next[b]]
-			at := bucket(e)
-			if at == b {
-				next[b]++
+		for i := next[b]; i < ends[b]; {
+			to := int(entries[i].hash[digit])
+			if to == b {
+				i++
 				continue
 			}
-			other := &entries[next[at]]
-			*e, *other = *other, *e
-			next[at]++
+			entries[i], entries[next[to]] = entries[next[to]], entries[i]
+			next[to]++
 		}
 	}
 	return ends
