@@ -75,15 +75,6 @@ func (l *layout) keeps() bool { return l.SCDType == 2 || l.IgnoreNulls != nil }
 // entries are the columns of the state's entries with values.
 func (l *layout) entries() *arrow.Schema { return state.Schema(l.values.Fields()...) }
 
-// keyNames are the names of the keys as the target spells them.
-func (l *layout) keyNames() []string {
-	names := make([]string, len(l.keys))
-	for i, k := range l.keys {
-		names[i] = l.values.Field(k).Name
-	}
-	return names
-}
-
 // columns are those of the target: the values and, in SCD type 2, the interval.
 func (l *layout) columns() *arrow.Schema {
 	return arrow.NewSchema(append(l.values.Fields(), l.added(l.sequence)...), nil)

@@ -8,7 +8,6 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
-	"github.com/weir-data/weir/host/cdc/keyindex"
 	"github.com/weir-data/weir/host/cdc/rowcode"
 	"github.com/weir-data/weir/host/delta"
 	"github.com/weir-data/weir/host/stream"
@@ -83,15 +82,7 @@ func (o *output) locate(ctx context.Context, ids []rowcode.Hash, visit func(f de
 		return nil
 	}
 	if o.index == nil {
-		start := ""
-		if o.def.SCDType == 2 {
-			start = tableName(o.b.Target, o.def.interval().Start)
-		}
-		keys := o.keyNames()
-		for i := range keys {
-			keys[i] = tableName(o.b.Target, keys[i])
-		}
-		o.index = keyindex.Open(keyindex.Options{Cache: o.def.Cache, Table: o.b.Target.Metadata().ID, Keys: keys, Start: start, Memory: o.mem})
+		o.index = o.def.openIndex(o.b.Target, o.mem)
 	}
 	places, err := o.index.Locate(ctx, o.b.Target, ids)
 	if err != nil {

@@ -40,11 +40,25 @@ type OptimizeOptions struct {
 	// Retries is how often in a row a commit may lose to others that changed the
 	// same files; 0 is 10.
 	Retries int
+	// Auto does only what is worth doing between two writes; nil is everything.
+	Auto *AutoCompact
 	// TempDir is where rows wait that do not fit in memory while they are
 	// clustered; "" is the system's folder of temporary files.
 	TempDir string
 	// EngineInfo and UserMetadata are kept in the commits.
 	EngineInfo, UserMetadata string
+}
+
+// AutoCompact is how little an Optimize does that runs by itself after a write.
+// It takes one look at the table; what is left over waits for the next time.
+type AutoCompact struct {
+	// SmallRatio is the share of the target size below which a file is small.
+	SmallRatio float64
+	// Least is how many small files a partition must have for them to be packed.
+	// Fewer are left alone, and so are deleted rows in them.
+	Least int
+	// Bytes is about how much is rewritten at most, but for the first file.
+	Bytes int64
 }
 
 // OptimizeResult tells what Optimize did. Without Commits there was nothing to do.
@@ -87,6 +101,9 @@ func (t *Table) Optimize(ctx context.Context, opt OptimizeOptions) (OptimizeResu
 		return OptimizeResult{}, err
 	}
 	o.res.Version = s.version
+	if opt.Auto != nil && o.packing.idle(s) {
+		return o.result(), nil
+	}
 	for {
 		bins, err := o.plan(ctx, s)
 		if err != nil || len(bins) == 0 {
@@ -96,6 +113,9 @@ func (t *Table) Optimize(ctx context.Context, opt OptimizeOptions) (OptimizeResu
 			if err := o.rewrite(ctx, s, batch); err != nil {
 				return o.result(), err
 			}
+		}
+		if opt.Auto != nil {
+			return o.result(), nil
 		}
 		// What is left over of several bins may fill a file together.
 		o.packing.all = false
@@ -146,6 +166,10 @@ func newOptimizer(s *Snapshot, opt OptimizeOptions) (*optimizer, error) {
 		o.opt.Retries = defaultRetries
 	}
 	o.packing = packing{target: target, purge: purge, most: max(2*target, min(binTargets*target, o.commitBytes)), all: opt.Full}
+	if a := opt.Auto; a != nil {
+		o.packing.auto = a
+		o.packing.most = max(1, min(o.packing.most, a.Bytes))
+	}
 	return o, o.clusterBy(s)
 }
 
@@ -340,7 +364,7 @@ func (o *optimizer) commitOf(s *Snapshot, done []rewritten) Commit {
 	for _, p := range o.paths {
 		clusterBy = append(clusterBy, strings.Join(p, "."))
 	}
-	c.Parameters = map[string]any{"predicate": predicate, "zOrderBy": []string{}, "clusterBy": clusterBy, "isFull": o.opt.Full, "auto": false}
+	c.Parameters = map[string]any{"predicate": predicate, "zOrderBy": []string{}, "clusterBy": clusterBy, "isFull": o.opt.Full, "auto": o.opt.Auto != nil}
 	var removed, added, vectors, deleted int64
 	var sizes []int64
 	for _, r := range done {

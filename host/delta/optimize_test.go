@@ -107,6 +107,30 @@ func TestSmallFilesBecomeFilesOfOneSizeNearTheTarget(t *testing.T) {
 	}
 }
 
+// TestAnOptimizeByItselfTakesOneLook: it packs once what is many, says that it
+// was automatic, and leaves the few that come of it alone.
+func TestAnOptimizeByItselfTakesOneLook(t *testing.T) {
+	f := newFixture(t)
+	f.commit(Commit{Schema: plain})
+	auto := OptimizeOptions{Auto: &AutoCompact{SmallRatio: 0.25, Least: 4, Bytes: 1 << 20}}
+	for i := range 6 {
+		if res := f.optimize(auto); (res.Commits == 1) != (i == 4) {
+			t.Errorf("%d files: %+v", i, res)
+		}
+		f.add(f.snapshot(), fmt.Sprint("small", i), f.manyRows(i*10, 10))
+	}
+	history, err := f.table.History(background, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if h := history[2]; h.Operation != "OPTIMIZE" || h.OperationParameters["auto"] != "true" || h.RemovedFiles != 4 || h.AddedFiles != 1 {
+		t.Errorf("%+v", h)
+	}
+	if got := len(f.rows()); got != 60 || len(f.live()) != 3 {
+		t.Errorf("%d rows in %d files", got, len(f.live()))
+	}
+}
+
 func TestPartitionsAreOptimizedEachForItself(t *testing.T) {
 	f := newFixture(t)
 	f.commit(Commit{Schema: grouped, PartitionBy: []string{"p"}})

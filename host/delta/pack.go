@@ -17,6 +17,7 @@ type packing struct {
 	// when the table has none.
 	cluster string
 	all     bool // clustered files too
+	auto    *AutoCompact
 }
 
 // smallShare is the share of the target below which a file is small.
@@ -57,6 +58,9 @@ func (p *packing) bins(files []AddFile) []bin {
 	type candidate struct {
 		file AddFile
 		size int64
+	}
+	if p.auto != nil {
+		files = p.worthIt(files)
 	}
 	partitions := map[string][]candidate{}
 	reason := map[string]bool{} // a partition with a file that is rewritten though it is alone
@@ -105,6 +109,49 @@ func (p *packing) bins(files []AddFile) []bin {
 		}
 	}
 	return slices.DeleteFunc(out, func(b bin) bool { return len(b.files) == 1 && !p.alone(&b.files[0]) })
+}
+
+// worthIt picks the files that are rewritten without being asked: those of many
+// small ones, and large ones with many deleted rows, as far as the bytes go.
+func (p *packing) worthIt(files []AddFile) (out []AddFile) {
+	small := map[string]int{}
+	for i := range files {
+		if p.isSmall(&files[i]) {
+			small[partitionKey(files[i].PartitionValues)]++
+		}
+	}
+	left := p.auto.Bytes
+	for i := range files {
+		f := &files[i]
+		worth := false
+		if p.isSmall(f) {
+			worth = small[partitionKey(f.PartitionValues)] >= p.auto.Least
+		} else {
+			_, worth = p.liveSize(f)
+		}
+		if worth && (len(out) == 0 || f.Size <= left) {
+			out = append(out, *f)
+			left -= f.Size
+		}
+	}
+	return out
+}
+
+func (p *packing) isSmall(f *AddFile) bool {
+	return float64(f.Size) < p.auto.SmallRatio*float64(p.target)
+}
+
+// idle tells, without a copy of the files, that worthIt would pick none.
+func (p *packing) idle(s *Snapshot) bool {
+	small := 0
+	for f := range s.EachFile() {
+		if p.isSmall(f) {
+			small++
+		} else if _, purge := p.liveSize(f); purge {
+			return false
+		}
+	}
+	return small < p.auto.Least
 }
 
 // alone tells whether a file is worth being rewritten on its own.

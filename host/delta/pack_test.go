@@ -62,6 +62,14 @@ func TestBinsHoldWhatIsWorthRewriting(t *testing.T) {
 		"others' clustered files stay theirs": {packing{cluster: "x"}, []AddFile{packed("a", "", 20, 1, 0, "liquid", ""), packed("b", "", 20, 1, 0, "liquid", "")}, ""},
 		"clustered by other columns waits":    {packing{cluster: "x"}, []AddFile{packed("a", "", 20, 1, 0, "weir", "y"), packed("b", "", 20, 1, 0, "weir", "y")}, ""},
 		"all are clustered anew":              {packing{cluster: "x", all: true}, []AddFile{packed("a", "", 200, 1, 0, "weir", "y"), packed("b", "", 200, 1, 0, "weir", "x"), packed("c", "", 200, 1, 0, "liquid", "")}, "a+b"},
+		"by itself, few small files stay": {packing{auto: &AutoCompact{SmallRatio: 0.25, Least: 3, Bytes: 1000}},
+			[]AddFile{small("a", "1"), small("b", "1"), small("c", "2"), packed("d", "1", 25, 10, 0, "", "")}, ""},
+		"by itself, many are packed": {packing{auto: &AutoCompact{SmallRatio: 0.25, Least: 3, Bytes: 1000}},
+			[]AddFile{small("a", "1"), small("b", "1"), packed("c", "1", 10, 10, 9, "", ""), small("d", "2"), packed("e", "1", 25, 10, 0, "", "")}, "a+b+c"},
+		"by itself, a large file is purged and a small one is not": {packing{purge: 0.3, auto: &AutoCompact{SmallRatio: 0.25, Least: 3, Bytes: 1000}},
+			[]AddFile{packed("a", "", 25, 10, 3, "", ""), packed("b", "", 25, 10, 2, "", ""), packed("c", "", 24, 10, 9, "", "")}, "a"},
+		"by itself, as far as the bytes go": {packing{purge: 0.3, auto: &AutoCompact{SmallRatio: 0.25, Least: 2, Bytes: 50}},
+			[]AddFile{packed("a", "", 200, 10, 8, "", ""), packed("b", "", 200, 10, 8, "", "")}, "a"},
 	} {
 		p := c.packing
 		p.target = 100

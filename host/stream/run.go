@@ -41,6 +41,7 @@ type run struct {
 	versions *schemaVersions // nil when the source's schema is not inferred
 	left     backlog
 	notices  notices
+	upkeep   *upkeep // nil when there is none
 }
 
 func (f *Flow) run(ctx context.Context, obs Observer, res *Result) (err error) {
@@ -56,6 +57,7 @@ func (f *Flow) run(ctx context.Context, obs Observer, res *Result) (err error) {
 	if r.mem == nil {
 		r.mem = memory.DefaultAllocator
 	}
+	defer func() { r.kept(err != nil) }()
 	if err := r.open(ctx); err != nil {
 		return err
 	}
@@ -72,9 +74,11 @@ func (f *Flow) run(ctx context.Context, obs Observer, res *Result) (err error) {
 				break
 			}
 		}
+		r.kept(false)
 		if err := r.commitNext(ctx); err != nil {
 			return err
 		}
+		r.keep(ctx)
 	}
 	return r.ensureTarget(ctx)
 }
