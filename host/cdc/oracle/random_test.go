@@ -67,6 +67,8 @@ func shapes() []shape {
 	add("ignore nulls", rules{ignoreNull: []string{"name", "city", "n", "at", "d"}}, id, numberKey, number, numberSeq)
 	add("ignore nulls of two", rules{ignoreNull: []string{"city", "at"}}, id, numberKey, number, numberSeq)
 	add("ignore nulls, tracked", rules{ignoreNull: []string{"name", "n"}, tracked: []string{"name", "at"}}, id, numberKey, number, numberSeq)
+	add("last by n", rules{last: []string{"n"}}, id, numberKey, number, numberSeq)
+	add("last by n and city, tracked", rules{last: []string{"n", "city"}, tracked: []string{"name"}, ignoreNull: []string{"d"}}, id, numberKey, number, numberSeq)
 	add("ignore nulls of a field", rules{ignoreNull: []string{"at.street", "d"}, tracked: []string{"city", "at"}}, id, numberKey, number, numberSeq)
 	return out
 }
@@ -79,6 +81,10 @@ func (s *shape) randomChanges(r *rand.Rand) []change {
 		most := []int{3, 8, 40}[r.IntN(3)]
 		for _, n := range r.Perm(60)[:1+r.IntN(most)] {
 			c := change{key: s.key(key), seq: s.seq(int64(n)), row: s.randomRow(r)}
+			if s.last != nil {
+				c.seq = s.seq(int64(n / 6))
+				s.decide(c.row, n%6)
+			}
 			if r.IntN(5) == 0 {
 				c.op = remove
 			}
@@ -86,6 +92,17 @@ func (s *shape) randomChanges(r *rand.Rand) []change {
 		}
 	}
 	return out
+}
+
+// decide gives the columns of last_by the values of the n-th of six changes of
+// one sequence, in no order.
+func (s *shape) decide(row []val, n int) {
+	if len(s.last) == 1 {
+		row[s.column("n")] = []val{nil, int64(-3), int64(7), int64(0), int64(70), int64(2)}[n]
+		return
+	}
+	row[s.column("n")] = []val{nil, int64(-3), int64(7)}[n%3]
+	row[s.column("city")] = []val{nil, "x"}[n/3]
 }
 
 func (s *shape) randomRow(r *rand.Rand) []val {

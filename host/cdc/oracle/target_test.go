@@ -41,6 +41,8 @@ type target struct {
 	table *delta.Table
 	files storage.Store // of the state
 	cache string
+	// columns are those that the next batch has of the rules'; nil is all.
+	columns []arrow.Field
 	// define changes the definition of each batch.
 	define func(*cdc.Definition)
 	// batches is how many were applied.
@@ -104,7 +106,11 @@ func (x *target) definition() (cdc.Definition, *state.Store) {
 
 // schema is that of the rows that the applier takes.
 func (x *target) schema() *arrow.Schema {
-	fields := append(slices.Clone(x.rules.keys), x.rules.columns...)
+	columns := x.columns
+	if columns == nil {
+		columns = x.rules.columns
+	}
+	fields := append(slices.Clone(x.rules.keys), columns...)
 	fields = append(fields, field(cdc.SequenceColumn, x.rules.sequence), field(cdc.DeleteColumn, arrow.FixedWidthTypes.Boolean))
 	if x.rules.scd == 1 {
 		fields = append(fields, field(cdc.TruncateColumn, arrow.FixedWidthTypes.Boolean))
@@ -121,11 +127,16 @@ func (x *target) rows(changes []change) arrow.RecordBatch {
 	b := array.NewRecordBuilder(x.mem, x.schema())
 	defer b.Release()
 	for i, c := range changes {
-		var row []val
-		if c.op == truncate {
-			row = make([]val, len(x.rules.keys)+len(x.rules.columns))
-		} else {
-			row = slices.Concat(c.key, c.row)
+		row := make([]val, len(x.rules.keys))
+		copy(row, c.key)
+		for _, f := range b.Schema().Fields()[len(row):] {
+			if at := x.rules.column(f.Name); at < 0 {
+				break
+			} else if c.op == truncate {
+				row = append(row, nil)
+			} else {
+				row = append(row, c.row[at])
+			}
 		}
 		// A condition that is NULL says the same as one that is false.
 		no := val(false)
@@ -302,21 +313,7 @@ func (x *target) read() []string {
 	for r.Next() {
 		rec := r.RecordBatch()
 		for i := range int(rec.NumRows()) {
-			value := func(name string) val {
-				at := rec.Schema().FieldIndices(name)
-				if len(at) != 1 {
-					return nil
-				}
-				return get(rec.Column(at[0]), i)
-			}
-			var key, row []val
-			for _, f := range x.rules.keys {
-				key = append(key, value(f.Name))
-			}
-			for _, f := range x.rules.columns {
-				row = append(row, value(f.Name))
-			}
-			out = append(out, x.rules.rowText(key, row, value(startColumn), value(endColumn)))
+			out = append(out, x.rowOf(rec, i))
 		}
 	}
 	if r.Err() != nil {
@@ -324,4 +321,23 @@ func (x *target) read() []string {
 	}
 	slices.Sort(out)
 	return out
+}
+
+// rowOf gives a row of the table as the model writes it.
+func (x *target) rowOf(rec arrow.RecordBatch, i int) string {
+	value := func(name string) val {
+		at := rec.Schema().FieldIndices(name)
+		if len(at) != 1 {
+			return nil
+		}
+		return get(rec.Column(at[0]), i)
+	}
+	var key, row []val
+	for _, f := range x.rules.keys {
+		key = append(key, value(f.Name))
+	}
+	for _, f := range x.rules.columns {
+		row = append(row, value(f.Name))
+	}
+	return x.rules.rowText(key, row, value(startColumn), value(endColumn))
 }

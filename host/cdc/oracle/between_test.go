@@ -1,0 +1,135 @@
+package oracle
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow/array"
+
+	"github.com/weir-data/weir/host/cdc"
+	"github.com/weir-data/weir/host/delta"
+)
+
+// disturb does what may happen to a target between two batches without changing
+// a row: a new process, a lost cache, and the care that any engine takes.
+func (x *target) disturb(r *rand.Rand) {
+	x.t.Helper()
+	if x.snapshot() == nil {
+		return
+	}
+	ctx := context.Background()
+	var err error
+	switch r.IntN(8) {
+	case 0:
+		x.restart()
+	case 1:
+		x.loseCache()
+	case 2:
+		_, err = x.table.Optimize(ctx, delta.OptimizeOptions{PurgeRatio: 0.01})
+	case 3:
+		// Rows that are rearranged in part: a small target size leaves several files.
+		_, err = x.table.Optimize(ctx, delta.OptimizeOptions{TargetSize: 8 << 10, PurgeRatio: -1})
+	case 4:
+		_, err = x.table.Vacuum(ctx, delta.VacuumOptions{AllowShort: true})
+	case 5:
+		_, err = x.table.Checkpoint(ctx, delta.CheckpointClassic)
+	case 6:
+		_, err = x.table.Commit(ctx, delta.Commit{Read: x.snapshot(), Operation: "SET TBLPROPERTIES", Properties: map[string]string{"user.note": fmt.Sprint(r.IntN(100))}})
+	}
+	if err != nil {
+		x.t.Fatal(err)
+	}
+}
+
+// Streams end in the right table whatever happens between their batches. The
+// change feed of the target is the difference between its versions, and a full
+// refresh makes it anew. covers B2
+func TestWhatHappensBetweenBatchesDoesNotMatter(t *testing.T) {
+	seed := seedOf(t)
+	for n, s := range shapes() {
+		t.Run(s.name, func(t *testing.T) {
+			t.Parallel()
+			r := rand.New(rand.NewPCG(seed, uint64(n))) //nolint:gosec // small numbers
+			const batches = 8
+			var arrivals []arrival
+			for range 4 {
+				arrivals = append(arrivals, batched(r, s.randomChanges(r), batches, 0.2))
+			}
+			all := packed(arrivals)
+			x := newTarget(t, s.rules)
+			x.properties["delta.enableChangeDataFeed"] = "true"
+			x.define = func(d *cdc.Definition) { d.ScanShare = []float64{0, 1e9, 1e-9}[r.IntN(3)] }
+			var seen []change
+			shown := map[string]int{}
+			for i, batch := range all {
+				refresh := r.IntN(batches) == 0
+				if refresh {
+					seen = nil
+				}
+				seen = append(seen, batch...)
+				from := int64(-1)
+				if snap := x.snapshot(); snap != nil {
+					from = snap.Version()
+				}
+				if err := x.applied(batch, refresh); err != nil {
+					t.Fatalf("batch %d: %v", i, err)
+				}
+				got := x.read()
+				if !same(t, fmt.Sprintf("batch %d (full refresh: %v)", i, refresh), got, s.table(seen)) {
+					return
+				}
+				now := counted(got)
+				if from >= 0 {
+					x.feedIs(from+1, shown, now)
+				}
+				shown = now
+				for range r.IntN(3) {
+					x.disturb(r)
+				}
+			}
+		})
+	}
+}
+
+func counted(rows []string) map[string]int {
+	out := map[string]int{}
+	for _, row := range rows {
+		out[row]++
+	}
+	return out
+}
+
+// feedIs compares what the change feed tells from a version on with what the
+// rows were before and are now.
+func (x *target) feedIs(from int64, before, now map[string]int) {
+	x.t.Helper()
+	r, err := x.table.Changes(context.Background(), delta.ChangesOptions{From: from, To: -1})
+	if err != nil {
+		x.t.Fatal(err)
+	}
+	defer r.Release()
+	rows := maps.Clone(before)
+	for r.Next() {
+		rec := r.RecordBatch()
+		kinds := rec.Column(rec.Schema().FieldIndices(delta.ChangeTypeColumn)[0]).(*array.String)
+		for i := range int(rec.NumRows()) {
+			by := 1
+			if kind := kinds.Value(i); kind == "delete" || kind == "update_preimage" {
+				by = -1
+			}
+			rows[x.rowOf(rec, i)] += by
+		}
+	}
+	if r.Err() != nil {
+		x.t.Fatal(r.Err())
+	}
+	for _, row := range slices.Sorted(maps.Keys(rows)) {
+		if rows[row] != now[row] {
+			x.t.Errorf("the change feed from version %d leaves %d rows, there are %d: %s", from, rows[row], now[row], row)
+		}
+	}
+}
