@@ -22,6 +22,8 @@ type Sink struct {
 	// Quarantine gets the rows set aside and, per row, the names of the rules
 	// that keep it out. It may be nil when no rule quarantines.
 	Quarantine func(ctx context.Context, rec arrow.RecordBatch, rules [][]string) error
+	// Refused gets the rows that do not stay, for whatever reason, beside; may be nil.
+	Refused func(ctx context.Context, rec arrow.RecordBatch) error
 	// Locate says where a __weir_row comes from, for errors; may be nil.
 	Locate func(row int64) string
 	// Alloc is where filtered batches live; nil: the default allocator.
@@ -143,6 +145,11 @@ func (a *application) batch(rec arrow.RecordBatch) error {
 			return err
 		}
 	}
+	if a.sink.Refused != nil {
+		if err := a.refuse(rec, masks, out); err != nil {
+			return err
+		}
+	}
 	a.counts.Dropped += int64(out - aside)
 	if out == n {
 		return nil
@@ -231,6 +238,16 @@ func (a *application) setAside(rec arrow.RecordBatch, masks []int64, rows int) e
 	}
 	a.counts.Quarantined += int64(rows)
 	return a.sink.Quarantine(a.ctx, part, names)
+}
+
+// refuse hands over the rows that do not stay.
+func (a *application) refuse(rec arrow.RecordBatch, masks []int64, rows int) error {
+	part, err := a.filter(rec, rows, func(i int) bool { return masks[i]&(a.drop|a.quarantine) != 0 })
+	if err != nil {
+		return err
+	}
+	defer part.Release()
+	return a.sink.Refused(a.ctx, part)
 }
 
 // filter gives the n rows that pick chooses; the caller releases them.

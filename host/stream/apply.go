@@ -8,6 +8,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
+	"github.com/weir-data/weir/abi"
 	"github.com/weir-data/weir/host/delta"
 	"github.com/weir-data/weir/host/fault"
 )
@@ -39,6 +40,8 @@ type ApplyBatch struct {
 	// Batch and Timestamp are those of the offset entry: the same at each attempt.
 	Batch     int64
 	Timestamp time.Time
+	// Snapshot is the version of the snapshot that the rows are, nil for changes.
+	Snapshot *abi.Version
 	// Name is what the names of data files begin with. The same batch has the same.
 	Name string
 	// Write is how whole files are written, for rows that no old one is looked up
@@ -112,8 +115,8 @@ func (a *attempt) beginApply(ctx context.Context) (err error) {
 	a.application, err = a.flow.Apply.Begin(ctx, ApplyBatch{
 		Table: a.flow.Target.Table, Target: a.target, Replace: a.replace, Rows: a.output.rows, Columns: columns,
 		Batch: a.entry.Batch, Timestamp: a.entry.Timestamp, Name: name,
-		Write:  a.flow.Target.writeOptions(a.target, columns, a.replace, name),
-		Settle: a.settle, Tell: a.notices.add, Alloc: a.mem,
+		Write:    a.flow.Target.writeOptions(a.target, columns, a.replace, name),
+		Snapshot: a.snapshot, Settle: a.settle, Tell: a.notices.add, Alloc: a.mem,
 	})
 	return err
 }
@@ -123,10 +126,14 @@ func (a *attempt) endApply(ctx context.Context) (err error) {
 	if a.application != nil {
 		err = a.application.Release(context.WithoutCancel(ctx))
 	}
-	for _, n := range a.notices.take() {
-		a.tell(Progress{Kind: Noticed, Batch: a.entry.Batch, Attempt: a.number, Notice: n})
-	}
+	a.tellNotices(a.entry.Batch, a.number)
 	return err
+}
+
+func (r *run) tellNotices(batch int64, attempt int) {
+	for _, n := range r.notices.take() {
+		r.tell(Progress{Kind: Noticed, Batch: batch, Attempt: attempt, Notice: n})
+	}
 }
 
 // settle notes the outcome of the batch in its commit.

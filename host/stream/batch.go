@@ -12,6 +12,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/weir-data/weir/abi"
 	"github.com/weir-data/weir/host/delta"
 	"github.com/weir-data/weir/host/expect"
 	"github.com/weir-data/weir/host/failpoint"
@@ -50,7 +51,8 @@ type attempt struct {
 	out     outcome     // what is noted of them in the commit
 	outputs []*handling // of a handler, in place of a target
 
-	application Application // of a flow that applies its rows, in place of files
+	application Application  // of a flow that applies its rows, in place of files
+	snapshot    *abi.Version // that the rows are, of a flow of snapshots
 
 	before map[string]stateRef // the states that the batch before left
 	states map[string][]byte   // those of them that steps of the flow read

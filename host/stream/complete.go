@@ -34,6 +34,8 @@ type Refresh struct {
 	Volatile string
 	// Policy is what the definition says about how to refresh, for the decision.
 	Policy RefreshPolicy
+
+	snapshots bool // it reads for a flow of snapshots
 }
 
 // RefreshPolicy is how a materialized view wants to be refreshed.
@@ -143,7 +145,10 @@ func (q *Refresh) check() error {
 
 // kind is the word for the flow in its generation.
 func (q *Refresh) kind() generationKind {
-	if q.Once {
+	switch {
+	case q.snapshots:
+		return snapshotGeneration
+	case q.Once:
 		return onceGeneration
 	}
 	return completeGeneration
@@ -171,7 +176,8 @@ func (c *completion) open(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if ok && gen.Kind != c.q.kind() && !(c.q.Once && f.FullRefresh) {
+	adds := c.q.kind() != completeGeneration // to what is there
+	if ok && gen.Kind != c.q.kind() && !(adds && f.FullRefresh && gen.Kind != completeGeneration) {
 		return gen.otherKind(c.q.kind())
 	}
 	if !ok || f.FullRefresh {
@@ -179,7 +185,7 @@ func (c *completion) open(ctx context.Context) (err error) {
 		if err != nil {
 			return err
 		}
-		if c.q.Once && !f.FullRefresh {
+		if adds && !f.FullRefresh {
 			if err := guardMissingCheckpoint(f, traces); err != nil {
 				return err
 			}
@@ -192,7 +198,7 @@ func (c *completion) open(ctx context.Context) (err error) {
 		if ok {
 			next = max(next, gen.Generation+1)
 		}
-		gen = generation{Format: 1, Generation: next, AppID: f.appID(next), Kind: c.q.kind(), Replace: f.FullRefresh || !c.q.Once, Reset: f.seen(c.target), UpdateID: f.UpdateID, Created: f.now()}
+		gen = generation{Format: 1, Generation: next, AppID: f.appID(next), Kind: c.q.kind(), Replace: f.FullRefresh || !adds, Reset: f.seen(c.target), UpdateID: f.UpdateID, Created: f.now()}
 		if err := createGeneration(ctx, f.Checkpoint, gen); err != nil {
 			return err
 		}

@@ -3,6 +3,7 @@ package stream
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"maps"
 	"slices"
 	"strconv"
@@ -19,11 +20,13 @@ type refreshEntry struct {
 	Refresh     int64     `json:"refresh"`
 	Timestamp   time.Time `json:"timestamp"`
 	UpdateID    string    `json:"update_id"`
-	Reason      Reason    `json:"reason"`
+	Reason      Reason    `json:"reason,omitempty"`
 	Fingerprint string    `json:"fingerprint"`
 	// Writers is how many files are encoded at once; the cut into files depends on it.
 	Writers int `json:"writers"`
 	refreshPins
+	// Snapshot is of a flow of snapshots.
+	Snapshot *snapshotPlan `json:"snapshot,omitempty"`
 }
 
 // refreshPins are the inputs of a refresh.
@@ -127,6 +130,38 @@ func (l *refreshLog) plan(ctx context.Context, e *refreshEntry) error {
 	return nil
 }
 
+// withdraw takes back a record that nothing came of. What stays is run again as it is.
+func (l *refreshLog) withdraw(ctx context.Context, n int64) {
+	if len(l.old) == 0 || l.old[len(l.old)-1] != n || n <= l.committed || l.store.Delete(ctx, entryPath("refresh", n)) != nil {
+		return
+	}
+	_ = l.store.Delete(ctx, entryPath("held", n)) // it means nothing alone
+	delete(l.entries, n)
+	l.old = l.old[:len(l.old)-1]
+	l.planned = -1
+	if len(l.old) > 0 {
+		l.planned = l.old[len(l.old)-1]
+	}
+}
+
+// hold notes that a record waits for somebody to let it pass.
+func (l *refreshLog) hold(ctx context.Context, n int64) error {
+	return putRecord(ctx, l.store, entryPath("held", n), struct {
+		Format int `json:"format"`
+	}{1})
+}
+
+func (l *refreshLog) isHeld(ctx context.Context, n int64) (bool, error) {
+	_, err := l.store.Stat(ctx, entryPath("held", n))
+	if errors.Is(err, storage.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, unavailable(err)
+	}
+	return true, nil
+}
+
 // sweep removes records that nothing needs any more, a few at a time. What
 // stays behind costs space only.
 func (l *refreshLog) sweep(ctx context.Context) {
@@ -147,6 +182,7 @@ const (
 	appendGeneration   generationKind = ""
 	completeGeneration generationKind = "complete"
 	onceGeneration     generationKind = "once"
+	snapshotGeneration generationKind = "snapshots"
 )
 
 func (k generationKind) String() string {
@@ -155,6 +191,8 @@ func (k generationKind) String() string {
 		return "materialized view"
 	case onceGeneration:
 		return "flow that runs once"
+	case snapshotGeneration:
+		return "flow of snapshots"
 	}
 	return "stream"
 }

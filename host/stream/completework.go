@@ -35,7 +35,7 @@ func (a *refreshAttempt) refresh(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	if err := a.compute(ctx); err != nil {
+	if err := a.compute(ctx, a.application, nil); err != nil {
 		return err
 	}
 	fpDataWritten.Hit()
@@ -74,10 +74,10 @@ func (a *refreshAttempt) settled(ctx context.Context, out outcome, version int64
 	return nil
 }
 
-// compute runs the query as one task.
-func (a *refreshAttempt) compute(ctx context.Context) error {
+// compute runs the query as one task, whose rows go to the application if there is one.
+func (a *refreshAttempt) compute(ctx context.Context, app Application, snapshots *snapshotHooks) error {
 	runner := &taskRunner{
-		flow: a.flow, means: means{a.mem, 0}, output: a.output, target: a.target, application: a.application, replace: a.replace,
+		flow: a.flow, means: means{a.mem, 0}, output: a.output, target: a.target, application: app, replace: a.replace, snapshots: snapshots,
 		query: &queryInputs{refresh: a.c.q, pins: a.e.refreshPins}, writers: a.e.Writers,
 	}
 	if a.flow.Quarantine != nil {

@@ -19,14 +19,20 @@ type Loss struct {
 	Examples []string
 	// Rows are no longer in the source table, or no longer as changes of it.
 	Rows int64
+	// Snapshots were taken and would not be given again; Examples are their versions.
+	Snapshots int64
 }
 
 // Any tells whether there is a loss.
-func (l Loss) Any() bool { return l.Files > 0 || l.Rows > 0 }
+func (l Loss) Any() bool { return l.Files > 0 || l.Rows > 0 || l.Snapshots > 0 }
 
 // String says it in words.
 func (l Loss) String() string {
 	switch {
+	case l.Snapshots > 0 && len(l.Examples) > 0:
+		return fmt.Sprintf("%d snapshots that the table was made of are no longer given, such as %s", l.Snapshots, l.Examples[0])
+	case l.Snapshots > 0:
+		return fmt.Sprintf("the table shows what %d earlier snapshots of its source changed, and the source is only the newest", l.Snapshots)
 	case l.Files > 0 && len(l.Examples) > 0:
 		return fmt.Sprintf("%d files that were ingested are no longer there, such as %s", l.Files, l.Examples[0])
 	case l.Files > 0:

@@ -6,6 +6,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow/array"
 
+	"github.com/weir-data/weir/abi"
 	"github.com/weir-data/weir/host/expect"
 	"github.com/weir-data/weir/host/fault"
 )
@@ -107,6 +108,27 @@ func (r *placedReader) Err() error {
 	err = fault.Place(err, "EXPECTATION_VIOLATED", r.where)
 	r.hooks.endWith(err)
 	return err
+}
+
+// LatestSnapshot gives the version of the snapshot before this one to a step
+// that provides snapshots, nil for none.
+func (t *Task) LatestSnapshot() *abi.Version {
+	if t.hooks == nil || t.hooks.snapshots == nil {
+		return nil
+	}
+	return t.hooks.snapshots.latest
+}
+
+// Snapshot tells what a provider said before its first row. An error ends it.
+func (t *Task) Snapshot(s abi.SnapshotResult) error {
+	if t.hooks == nil || t.hooks.snapshots == nil {
+		return fault.New("INVALID_FLOW", "a provider of snapshots runs in a flow of snapshots only")
+	}
+	if err := t.hooks.snapshots.say(s); err != nil {
+		t.hooks.endWith(err) // whatever the step makes of it
+		return err
+	}
+	return nil
 }
 
 // Metric adds to a figure of the user's; it is summed over the tasks of the

@@ -38,6 +38,8 @@ type taskHooks struct {
 	query  *queryInputs // of a batch query
 	means  means
 	before map[string][]byte // states, by step
+	// snapshots is what a provider of snapshots hears and says.
+	snapshots *snapshotHooks
 
 	mu      sync.Mutex
 	refused []refusal
@@ -211,6 +213,7 @@ type taskRunner struct {
 	outputs []*handling     // of a flow with a handler, in place of a target
 	// application takes the rows in place of files, nil of most flows.
 	application Application
+	snapshots   *snapshotHooks // of a flow of snapshots
 	quarantine  *delta.Snapshot
 	// quarantined says that the batch's refused rows are committed already.
 	quarantined bool
@@ -234,7 +237,7 @@ func (r *taskRunner) run(ctx context.Context, t *Task) (res taskResult, err erro
 		return res, err
 	}
 	defer source.Release()
-	t.hooks = &taskHooks{side: r.flow.Side, pins: t.Side, policy: r.flow.OnRowError, source: source, query: r.query, means: r.means, before: r.states}
+	t.hooks = &taskHooks{side: r.flow.Side, pins: t.Side, policy: r.flow.OnRowError, source: source, query: r.query, means: r.means, before: r.states, snapshots: r.snapshots}
 	defer func() { t.hooks = nil }()
 
 	switch {
@@ -301,7 +304,7 @@ func (r *taskRunner) pour(ctx context.Context, t *Task, source sourceReader, m *
 		}
 	}()
 	feed := r.blindFeed(source)
-	counts, err := r.expected(ctx, t, source, func(ctx context.Context, rec arrow.RecordBatch) error {
+	counts, err := r.expected(ctx, t, source, nil, func(ctx context.Context, rec arrow.RecordBatch) error {
 		if feed != nil {
 			m.OldImages += feed.oldImages(rec)
 		}
@@ -330,24 +333,34 @@ func (r *taskRunner) pour(ctx context.Context, t *Task, source sourceReader, m *
 
 // apply takes the rows through steps and expectations to the application of the batch.
 func (r *taskRunner) apply(ctx context.Context, t *Task, source sourceReader, m *Metrics) ([]expect.RuleCounts, error) {
-	counts, err := r.expected(ctx, t, source, func(ctx context.Context, rec arrow.RecordBatch) error {
-		out, err := project(rec, r.output.rows)
-		if err != nil {
-			return err
+	give := func(to func(context.Context, arrow.RecordBatch) error) func(context.Context, arrow.RecordBatch) error {
+		return func(ctx context.Context, rec arrow.RecordBatch) error {
+			out, err := project(rec, r.output.rows)
+			if err != nil {
+				return err
+			}
+			defer out.Release()
+			return to(ctx, out)
 		}
-		defer out.Release()
-		return r.application.Take(ctx, t.Index, out)
-	})
+	}
+	var refused func(context.Context, arrow.RecordBatch) error
+	if s, ok := r.application.(SnapshotApplication); ok {
+		refused = give(s.Keep)
+	}
+	counts, err := r.expected(ctx, t, source, refused, give(func(ctx context.Context, rec arrow.RecordBatch) error {
+		return r.application.Take(ctx, t.Index, rec)
+	}))
 	m.DroppedRows, m.QuarantinedRows = counts.Dropped, counts.Quarantined
 	return counts.Rules, err
 }
 
 // expected takes the rows of a task through the steps and hands on those that
-// the expectations keep.
-func (r *taskRunner) expected(ctx context.Context, t *Task, source sourceReader, keep func(context.Context, arrow.RecordBatch) error) (counts expect.Counts, err error) {
+// the expectations keep, and those that they refuse where somebody wants them.
+func (r *taskRunner) expected(ctx context.Context, t *Task, source sourceReader, refused, keep func(context.Context, arrow.RecordBatch) error) (counts expect.Counts, err error) {
 	err = r.through(ctx, t, source, func(in array.RecordReader) (err error) {
 		counts, err = expect.Apply(ctx, r.flow.Rules, in, expect.Sink{
 			Keep:       keep,
+			Refused:    refused,
 			Quarantine: t.hooks.quarantineRules,
 			Locate:     func(row int64) string { return placeOf(source, row) },
 		})
