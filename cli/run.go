@@ -21,7 +21,7 @@ func runCommand() *cli.Command {
 		Usage: "run one update: process everything new, then stop",
 		UsageText: "weir run [-f weir.yaml] [--conf KEY=VALUE] [--refresh a,b | --refresh-failed]\n" +
 			"         [--full-refresh a,b | --full-refresh-all] [--yes] [--accept-loss] [--file F] [--wait]\n" +
-			"         [--memory-limit SIZE] [--output text|json]",
+			"         [--accept-snapshot [DATASET:]VERSION] [--memory-limit SIZE] [--output text|json]",
 		Description: "Refreshes every dataset, or the ones named. A full refresh starts a dataset again from nothing: its rows are\n" +
 			"replaced by what its source holds now. It asks first, unless --yes is given, and is refused when it would\n" +
 			"lose rows for good, unless --accept-loss is given. An interrupt cancels the update: what is committed stays.\n" +
@@ -32,6 +32,7 @@ func runCommand() *cli.Command {
 			&cli.BoolFlag{Name: "full-refresh-all", Usage: "start every dataset again from nothing"},
 			&cli.BoolFlag{Name: "refresh-failed", Usage: "refresh what failed, was skipped or was canceled when it was last selected"},
 			&cli.BoolFlag{Name: "accept-loss", Usage: "let a full refresh lose what its source no longer holds"},
+			&cli.StringSliceFlag{Name: "accept-snapshot", Usage: "let the snapshot of this `[DATASET:]VERSION` pass although it has lost more rows than it may (may be repeated)"},
 			&cli.StringFlag{Name: "file", Usage: "refresh the datasets that this SQL `FILE` or module defines"},
 			&cli.BoolFlag{Name: "yes", Usage: "do not ask before a full refresh"},
 			&cli.BoolFlag{Name: "wait", Usage: "wait for a running update of this pipeline instead of failing"},
@@ -51,13 +52,14 @@ func runUpdate(c *cli.Context) error {
 		return err
 	}
 	opt := pipeline.RunOptions{
-		Refresh:        splitNames(c.String("refresh")),
-		FullRefresh:    splitNames(c.String("full-refresh")),
-		FullRefreshAll: c.Bool("full-refresh-all"),
-		AcceptLoss:     c.Bool("accept-loss"),
-		RefreshFailed:  c.Bool("refresh-failed"),
-		File:           c.String("file"),
-		Wait:           c.Bool("wait"),
+		Refresh:         splitNames(c.String("refresh")),
+		FullRefresh:     splitNames(c.String("full-refresh")),
+		FullRefreshAll:  c.Bool("full-refresh-all"),
+		AcceptLoss:      c.Bool("accept-loss"),
+		AcceptSnapshots: c.StringSlice("accept-snapshot"),
+		RefreshFailed:   c.Bool("refresh-failed"),
+		File:            c.String("file"),
+		Wait:            c.Bool("wait"),
 	}
 	if opt.RefreshFailed && (opt.FullRefreshAll || len(opt.Refresh) > 0 || len(opt.FullRefresh) > 0 || opt.File != "") {
 		return wrongUsage(fault.New("INVALID_ARGUMENT", "--refresh-failed is a selection of its own; it cannot be joined with --refresh, --full-refresh, --full-refresh-all or --file"))

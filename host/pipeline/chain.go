@@ -82,6 +82,11 @@ func (p *Pipeline) chainOf(f *flow, schemas schemaOf, log functionLog) *chain {
 // end adds what the target asks of the rows.
 func (c *chain) end(p *Pipeline, f *flow) {
 	d := f.target
+	if f.kind == snapshotFlow {
+		c.addRules(p, d.rules)
+		c.labels = append(c.labels, "AUTO CDC FROM SNAPSHOT")
+		return
+	}
 	if f.byName && len(d.columns) > 0 {
 		c.steps = append(c.steps, &fillStep{dataset: d, alloc: p.opts.Alloc})
 		c.labels = append(c.labels, "columns by name")

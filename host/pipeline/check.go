@@ -26,6 +26,10 @@ func (g *graph) checkDataset(d *dataset) error {
 				At(fault.Where{Dataset: other.id}).At(other.place).WithHint("Rename it")
 		}
 	}
+	if i := slices.IndexFunc(d.flows, func(f *flow) bool { return f.kind == snapshotFlow }); i >= 0 && len(d.flows) > 1 {
+		return fault.New("INCOMPATIBLE_FLOWS", "a flow of snapshots and others fill one table").At(d.flows[i].where()).
+			WithHint("What the next snapshot lacks was deleted, so nothing else can fill its table: fill two")
+	}
 	cdc := func(f *flow) bool { return f.kind == autoCDCFlow }
 	if i := slices.IndexFunc(d.flows, cdc); i >= 0 && len(d.flows) > 1 {
 		f := d.flows[i]
@@ -71,6 +75,17 @@ func checkFlow(f *flow) error {
 		if streaming {
 			return refuse("INVALID_FLOW_QUERY_TYPE", "a flow that runs once reads %s as a stream", streams[0].id()).At(streams[0].place).
 				WithHint("Read it without STREAM: everything that is there is appended one time")
+		}
+	case snapshotFlow:
+		if streaming {
+			return refuse("INVALID_FLOW_QUERY_TYPE", "a flow of snapshots reads %s as a stream", streams[0].id()).At(streams[0].place).
+				WithHint("Read it without STREAM: a snapshot is all that is there")
+		}
+		if f.body.function == nil {
+			if ruled := f.body.ruledBatchViews(nil); len(ruled) > 0 {
+				return refuse("NOT_SUPPORTED", "the snapshots come from %s, which has expectations: a row that it drops would be missing, and what is missing was deleted", ruled[0].id).
+					WithHint("Put the expectations on %s: a row that they drop there keeps its key", f.target.id)
+			}
 		}
 	case viewFlow:
 		if f.target.kind == persistentView {

@@ -40,36 +40,16 @@ func (u *update) complete(ctx context.Context, fl *flow, f *FlowResult) (stream.
 	d := fl.target
 	none := stream.Result{TargetVersion: -1}
 	c := u.p.batchChainOf(fl, u.p.tableSchema, u.functionLine)
-	q := &stream.Refresh{
-		Flow:  *u.flow(fl, c),
-		Files: map[string]*stream.FileInput{},
-		Once:  fl.kind == onceFlow, Policy: d.refreshPolicy,
-		Absent: map[string]*arrow.Schema{},
+	q := &stream.Refresh{Flow: *u.flow(fl, c), Once: fl.kind == onceFlow, Policy: d.refreshPolicy}
+	missing, err := u.p.wholeInputs(ctx, c, &q.Files, &q.Absent)
+	if err != nil {
+		return none, err
 	}
-	for id, in := range c.sides {
-		if in.log != nil {
-			q.Absent[id] = events.Schema
-		}
-		if in.quarantine != nil {
-			q.Absent[id] = expect.QuarantineSchema() // made at the first refused row
-		}
-		if in.dataset == nil {
-			continue
-		}
-		if snapshot, err := snapshotOf(ctx, u.p.inputTable(in)); err != nil {
-			return none, err
-		} else if snapshot == nil {
-			u.warn(f, id+" has not been made yet; there is nothing to compute from")
-			return none, nil
-		}
+	if missing != "" {
+		u.warn(f, missing+" has not been made yet; there is nothing to compute from")
+		return none, nil
 	}
-	for key, in := range c.files {
-		q.Files[key] = in.files
-		for _, w := range in.files.Source.Warnings() {
-			u.warn(f, w)
-		}
-	}
-	var err error
+	u.warnOfFiles(f, q.Files)
 	if q.Fingerprint, err = u.p.fingerprint(fl); err != nil {
 		return none, err
 	}
@@ -77,6 +57,40 @@ func (u *update) complete(ctx context.Context, fl *flow, f *FlowResult) (stream.
 		return none, err
 	}
 	return stream.Complete(ctx, q, stream.ObserverFunc(func(p stream.Progress) { u.observe(ctx, fl, f, p) }))
+}
+
+// wholeInputs gives what a batch query reads beside tables that are there, and
+// the first table of this pipeline that is not there yet.
+func (p *Pipeline) wholeInputs(ctx context.Context, c *chain, files *map[string]*stream.FileInput, absent *map[string]*arrow.Schema) (missing string, err error) {
+	*files, *absent = map[string]*stream.FileInput{}, map[string]*arrow.Schema{}
+	for id, in := range c.sides {
+		if in.log != nil {
+			(*absent)[id] = events.Schema
+		}
+		if in.quarantine != nil {
+			(*absent)[id] = expect.QuarantineSchema() // made at the first refused row
+		}
+		if in.dataset == nil {
+			continue
+		}
+		if snapshot, err := snapshotOf(ctx, p.inputTable(in)); err != nil {
+			return "", err
+		} else if snapshot == nil {
+			missing = id
+		}
+	}
+	for key, in := range c.files {
+		(*files)[key] = in.files
+	}
+	return missing, nil
+}
+
+func (u *update) warnOfFiles(f *FlowResult, files map[string]*stream.FileInput) {
+	for _, in := range files {
+		for _, w := range in.Source.Warnings() {
+			u.warn(f, w)
+		}
+	}
 }
 
 // volatile says what makes the chain give other rows for the same inputs, ""

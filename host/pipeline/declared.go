@@ -92,8 +92,11 @@ func registerFlow(g *graph, s *Spec, m *module, decl *abi.Flow) error {
 		}
 		f.kind = autoCDCFlow
 		f.cdc = changesOfManifest(decl)
+	case abi.FlowAutoCDCFromSnapshot:
+		f.kind = snapshotFlow
+		f.cdc = changesOfManifest(decl)
 	default:
-		return fault.New("NOT_SUPPORTED", "flows of type %s", decl.Type).At(at).At(place).WithHint("Use append or auto_cdc")
+		return fault.New("NOT_SUPPORTED", "flows of type %s", decl.Type).At(at).At(place).WithHint("Use append, auto_cdc or auto_cdc_from_snapshot")
 	}
 	if decl.Function != "" {
 		b, err := functionBody(s, m, decl.Function, at)
@@ -102,7 +105,7 @@ func registerFlow(g *graph, s *Spec, m *module, decl *abi.Flow) error {
 		}
 		f.body = *b
 	} else {
-		f.body.inputs = []*input{{alias: "source", stream: f.kind != onceFlow, written: decl.Source, options: decl.SourceOptions, place: place}}
+		f.body.inputs = []*input{{alias: "source", stream: f.kind != onceFlow && f.kind != snapshotFlow, written: decl.Source, options: decl.SourceOptions, place: place}}
 	}
 	return addFlow(g, f, decl.Name, decl.Target)
 }
@@ -115,7 +118,7 @@ func functionBody(s *Spec, m *module, name string, at fault.Where) (*body, error
 		return nil, fault.New("PLUGIN_FUNCTION_NOT_FOUND", "module %s has no function %q", m.name, name).At(at).At(place)
 	}
 	switch fn.Kind {
-	case abi.KindMap, abi.KindStateful, abi.KindQuery, abi.KindForeachBatch:
+	case abi.KindMap, abi.KindStateful, abi.KindQuery, abi.KindForeachBatch, abi.KindSnapshot:
 	default:
 		return nil, fault.New("NOT_SUPPORTED", "function %s.%s is of kind %s, which gives no rows of a dataset", m.name, name, fn.Kind).At(at).At(place)
 	}

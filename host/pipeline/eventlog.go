@@ -130,6 +130,8 @@ func flowType(k flowKind) string {
 		return "MATERIALIZED_VIEW"
 	case autoCDCFlow:
 		return "CHANGE"
+	case snapshotFlow:
+		return "SNAPSHOT_CHANGE"
 	case viewFlow:
 		return "VIEW"
 	}

@@ -21,7 +21,7 @@ func (u *update) checkLosses(ctx context.Context) error {
 			continue
 		}
 		for _, f := range d.flows {
-			if err := u.p.checkLoss(ctx, f); err != nil {
+			if err := u.checkLoss(ctx, f); err != nil {
 				refused = append(refused, err)
 			}
 		}
@@ -29,13 +29,24 @@ func (u *update) checkLosses(ctx context.Context) error {
 	return errors.Join(refused...)
 }
 
-func (p *Pipeline) checkLoss(ctx context.Context, f *flow) error {
-	if f.kind != appendFlow {
+func (u *update) checkLoss(ctx context.Context, f *flow) error {
+	p := u.p
+	if f.kind != appendFlow && f.kind != snapshotFlow {
 		return nil
 	}
 	refuse := func(e *fault.Error) error {
 		return e.At(fault.Where{Dataset: f.target.id, Flow: f.name}).
 			WithHint("Put back what is missing, leave the dataset out, or accept the loss with --accept-loss")
+	}
+	if f.kind == snapshotFlow {
+		loss, err := u.missingSnapshots(ctx, f)
+		switch {
+		case err != nil:
+			return refuse(fault.Wrap(err, "FULL_REFRESH_LOSES_DATA", "a full refresh cannot read the snapshots again"))
+		case loss.Any():
+			return refuse(fault.New("FULL_REFRESH_LOSES_DATA", "a full refresh would lose snapshots for good: %s", loss))
+		}
+		return nil
 	}
 	in := p.chainOf(f, nil, nil).source
 	var source stream.Source

@@ -112,12 +112,13 @@ type flowKind string
 
 // The kinds of flows, in the words of a plan.
 const (
-	appendFlow   flowKind = "append"        // micro-batches, appended
-	onceFlow     flowKind = "once"          // a batch query, appended one time
-	completeFlow flowKind = "complete"      // a batch query that replaces the rows
-	autoCDCFlow  flowKind = "auto_cdc"      // changes, merged by key
-	handlerFlow  flowKind = "foreach_batch" // micro-batches, given to a function
-	viewFlow     flowKind = "view"          // the query of a view, run by those that read it
+	appendFlow   flowKind = "append"                 // micro-batches, appended
+	onceFlow     flowKind = "once"                   // a batch query, appended one time
+	completeFlow flowKind = "complete"               // a batch query that replaces the rows
+	autoCDCFlow  flowKind = "auto_cdc"               // changes, merged by key
+	snapshotFlow flowKind = "auto_cdc_from_snapshot" // full snapshots, compared by key
+	handlerFlow  flowKind = "foreach_batch"          // micro-batches, given to a function
+	viewFlow     flowKind = "view"                   // the query of a view, run by those that read it
 )
 
 // flow is a query and the dataset its rows go to.
@@ -131,7 +132,7 @@ type flow struct {
 	// does not give are NULL.
 	byName  bool
 	comment string
-	cdc     *changes // of an auto_cdc flow
+	cdc     *changes // of an auto_cdc flow; of one from snapshots keys, type and history
 	place   fault.Where
 }
 

@@ -241,6 +241,9 @@ func (pl *planner) output(ctx context.Context, f *flow) (*arrow.Schema, error) {
 			return nil, err
 		}
 	}
+	if f.kind == snapshotFlow {
+		return pl.snapshotTarget(ctx, f, relation.DataSchema(schema))
+	}
 	return relation.DataSchema(schema), nil
 }
 

@@ -122,6 +122,10 @@ func (s *pluginStep) call(ctx context.Context, t *stream.Task, in array.RecordRe
 		Querier: &guestQueries{step: s, task: t},
 		Mem:     s.alloc,
 	}
+	if s.function.Kind == abi.KindSnapshot {
+		call.Context.LatestVersion = t.LatestSnapshot()
+		call.OnSnapshot = t.Snapshot
+	}
 	if name := s.StateName(); name != "" {
 		call.State = t.State(name)
 		call.OnState = func(state []byte) error { return t.SetState(name, state) }

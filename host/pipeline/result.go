@@ -40,6 +40,9 @@ type RunOptions struct {
 	FullRefreshAll bool
 	// AcceptLoss lets a full refresh go on that cannot bring back all there is.
 	AcceptLoss bool
+	// AcceptSnapshots let snapshots pass that have lost more rows than they may:
+	// versions, or dataset:version.
+	AcceptSnapshots []string
 	// RefreshFailed refreshes what the last update left undone; nothing else
 	// may be selected with it.
 	RefreshFailed bool

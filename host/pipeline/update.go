@@ -231,6 +231,8 @@ func (u *update) execute(ctx context.Context, fl *flow, f *FlowResult) (_ stream
 		return u.stream(ctx, fl, f)
 	case completeFlow, onceFlow:
 		return u.complete(ctx, fl, f)
+	case snapshotFlow:
+		return u.snapshots(ctx, fl, f)
 	}
 	return stream.Result{TargetVersion: -1}, fault.New("NOT_SUPPORTED", "flows of kind %s cannot be run yet", fl.kind)
 }

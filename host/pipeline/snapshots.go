@@ -1,0 +1,183 @@
+package pipeline
+
+import (
+	"context"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/weir-data/weir/abi"
+	"github.com/weir-data/weir/host/fault"
+	"github.com/weir-data/weir/host/stream"
+)
+
+// maxShrinkProperty is the share of its rows that a snapshot may have lost
+// against the one before; 1 lets everything pass.
+const maxShrinkProperty = "pipelines.cdc.maxShrink"
+
+// defaultMaxShrink lets a day's deletes pass and holds a truncated extract.
+const defaultMaxShrink = 0.05
+
+// The columns that SCD type 2 adds.
+var intervalColumns = []string{"__START_AT", "__END_AT"}
+
+// snapshotTarget checks a flow of snapshots against the columns of its snapshots
+// and gives those of its target.
+func (pl *planner) snapshotTarget(ctx context.Context, f *flow, rows *arrow.Schema) (*arrow.Schema, error) {
+	c := f.cdc
+	if err := c.checkNames(rows); err != nil {
+		return nil, err
+	}
+	for _, name := range intervalColumns {
+		if _, ok := fieldFold(rows, name); ok {
+			return nil, fault.New("AUTOCDC_RESERVED_COLUMN", "the snapshots have a column %s, which is the target's own", name).WithHint("Rename it in a view")
+		}
+	}
+	if _, err := f.target.maxShrink(); err != nil {
+		return nil, err
+	}
+	version, err := pl.p.versionType(ctx, f)
+	if err != nil {
+		return nil, err
+	}
+	fields := slices.Clone(rows.Fields())
+	if c.scdType == 2 {
+		for _, name := range intervalColumns {
+			fields = append(fields, arrow.Field{Name: name, Type: version, Nullable: true})
+		}
+	}
+	return declared(f.target, arrow.NewSchema(fields, nil))
+}
+
+// checkNames holds that the keys and the columns whose history is tracked are
+// columns of the snapshots, each named once.
+func (c *changes) checkNames(rows *arrow.Schema) error {
+	for _, list := range []struct {
+		what  string
+		names []string
+	}{{"keys", c.keys}, {"track_history_column_list", c.history}, {"track_history_except_column_list", c.historyExcept}} {
+		seen := map[string]bool{}
+		for _, name := range list.names {
+			if _, ok := fieldFold(rows, name); !ok {
+				e := fault.New("UNRESOLVED_COLUMN", "%s names %q, which is no column of the snapshots", list.what, name)
+				return suggest(e, name, columnNames(rows), "")
+			}
+			if seen[strings.ToLower(name)] {
+				return fault.New("COLUMN_ALREADY_EXISTS", "%s names %q twice", list.what, name)
+			}
+			seen[strings.ToLower(name)] = true
+		}
+	}
+	return nil
+}
+
+// maxShrink reads the property of the count gate.
+func (d *dataset) maxShrink() (float64, error) {
+	for key, value := range d.properties {
+		if !strings.EqualFold(key, maxShrinkProperty) {
+			continue
+		}
+		share, err := strconv.ParseFloat(value, 64)
+		if err != nil || math.IsNaN(share) || share < 0 || share > 1 {
+			return 0, fault.New("INVALID_OPTION", "%s is %q", maxShrinkProperty, value).WithHint("It is a share from 0 to 1, such as 0.05; 1 lets everything pass")
+		}
+		return share, nil
+	}
+	return defaultMaxShrink, nil
+}
+
+// versionType gives the type of the versions of a flow's snapshots; nil when it
+// is not known and need not be.
+func (p *Pipeline) versionType(ctx context.Context, f *flow) (arrow.DataType, error) {
+	fn := f.body.function
+	if fn == nil {
+		return arrow.FixedWidthTypes.Timestamp_us, nil // of the batch
+	}
+	if t, ok := abi.VersionType(fn.Version); ok {
+		return t, nil
+	}
+	if f.cdc.scdType == 1 {
+		return nil, nil
+	}
+	for _, c := range f.target.columns {
+		if strings.EqualFold(c.Name, intervalColumns[0]) && c.Type != nil {
+			return c.Type, nil
+		}
+	}
+	snapshot, err := snapshotOf(ctx, p.tableOf(f.target))
+	if err != nil {
+		return nil, err
+	}
+	if snapshot != nil {
+		if start, ok := fieldFold(snapshot.Schema(), intervalColumns[0]); ok {
+			return start.Type, nil
+		}
+	}
+	return nil, fault.New("SNAPSHOT_VERSION_TYPE_UNKNOWN", "nothing says of which type the versions of %s.%s are, and with them __START_AT and __END_AT", f.body.module.name, fn.Name).
+		WithHint(`Declare it in the manifest: "version": "date" of the function (ProviderVersion in Go)`)
+}
+
+// snapshotFlowOf makes the flow of snapshots of a chain.
+func (u *update) snapshotFlowOf(ctx context.Context, fl *flow, c *chain, flow *stream.Flow) (*stream.Snapshots, string, error) {
+	s := &stream.Snapshots{Flow: *flow, Provider: fl.body.function != nil}
+	var err error
+	if s.MaxShrink, err = fl.target.maxShrink(); err != nil {
+		return nil, "", err
+	}
+	missing, err := u.p.wholeInputs(ctx, c, &s.Files, &s.Absent)
+	if err != nil || missing != "" {
+		return nil, missing, err
+	}
+	if s.Fingerprint, err = u.p.fingerprint(fl); err != nil {
+		return nil, "", err
+	}
+	if s.Apply, err = u.p.snapshotApplier(ctx, fl, u.result.PipelineID); err != nil {
+		return nil, "", err
+	}
+	s.Accept = func(version string) bool { return accepts(u.opt.AcceptSnapshots, fl.target, version) }
+	return s, "", nil
+}
+
+// snapshots takes the snapshots that there are into the target.
+func (u *update) snapshots(ctx context.Context, fl *flow, f *FlowResult) (stream.Result, error) {
+	none := stream.Result{TargetVersion: -1}
+	c := u.p.batchChainOf(fl, u.p.tableSchema, u.functionLine)
+	s, missing, err := u.snapshotFlowOf(ctx, fl, c, u.flow(fl, c))
+	if err != nil {
+		return none, err
+	}
+	if missing != "" {
+		u.warn(f, missing+" has not been made yet; there is no snapshot")
+		return none, nil
+	}
+	u.warnOfFiles(f, s.Files)
+	return stream.RunSnapshots(ctx, s, stream.ObserverFunc(func(p stream.Progress) { u.observe(ctx, fl, f, p) }))
+}
+
+// accepts tells whether one of the names, a version or dataset:version, means
+// this version of this dataset. A version may hold colons itself.
+func accepts(names []string, d *dataset, version string) bool {
+	for _, name := range names {
+		if name == version {
+			return true
+		}
+		dataset, ok := strings.CutSuffix(name, ":"+version)
+		if ok && (strings.EqualFold(dataset, d.id) || strings.HasSuffix(strings.ToLower(d.id), "."+strings.ToLower(dataset))) {
+			return true
+		}
+	}
+	return false
+}
+
+// missingSnapshots finds out which snapshots a full refresh would not get again.
+func (u *update) missingSnapshots(ctx context.Context, fl *flow) (stream.Loss, error) {
+	c := u.p.batchChainOf(fl, u.p.tableSchema, u.functionLine)
+	s, missing, err := u.snapshotFlowOf(ctx, fl, c, u.flow(fl, c))
+	if err != nil || missing != "" {
+		return stream.Loss{}, err
+	}
+	return stream.MissingSnapshots(ctx, s, fl.cdc.scdType == 2)
+}
