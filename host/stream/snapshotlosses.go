@@ -111,13 +111,12 @@ func (c *comparison) peek(ctx context.Context, pins refreshPins, latest *LatestS
 	query := &queryInputs{refresh: c.q, pins: pins}
 	t.hooks = &taskHooks{side: c.flow.Side, pins: t.Side, policy: FailOnRowError, source: query, query: query, means: means{c.mem, 0}, snapshots: hooks}
 	r, err := c.flow.Steps[0].Run(ctx, t, nil)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		for said == nil && r.Next() {
+		}
+		err = r.Err()
+		r.Release()
 	}
-	for said == nil && r.Next() {
-	}
-	err = r.Err()
-	r.Release()
 	t.hooks = nil
 	switch {
 	case said == nil && err == nil:
