@@ -91,6 +91,9 @@ type apply struct {
 	made    record // what the state notes of the definition that made it
 	index   *keyindex.Index
 	changes *collector
+	// tied makes the error of several entries of one key and order where they may
+	// not even say the same; nil where they may.
+	tied func(*ties) error
 }
 
 // begin opens the state that the target names, and refuses what does not fit it.

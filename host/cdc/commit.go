@@ -84,7 +84,7 @@ func (a *apply) run(ctx context.Context, out *output, next *state.Manifest) (boo
 	if a.state != nil {
 		had = a.state.Entries()
 	}
-	m := &merger{layout: a.layout, mem: a.mem, was: a.was.Truncated, is: next.Truncated, width: a.sequenceWidth()}
+	m := &merger{layout: a.layout, mem: a.mem, was: a.was.Truncated, is: next.Truncated, width: a.sequenceWidth(), unique: a.tied != nil}
 	share := a.def.ScanShare
 	if share == 0 {
 		share = 1
@@ -112,7 +112,11 @@ func (a *apply) run(ctx context.Context, out *output, next *state.Manifest) (boo
 	if err != nil {
 		return false, err
 	}
-	if err := total.ties.err(a.def); err != nil {
+	tied := total.ties.err
+	if a.tied != nil {
+		tied = func(*Definition) error { return a.tied(&total.ties) }
+	}
+	if err := tied(a.def); err != nil {
 		return false, err
 	}
 	out.counts = total.counts

@@ -26,6 +26,9 @@ type merger struct {
 	was, is []byte
 	// forget is the time before which deletes are forgotten, 0 for never.
 	forget int64
+	// unique says that two fresh entries of one key and order contradict each other
+	// even when they say the same.
+	unique bool
 	// width is how many bytes of an order are the sequence's; 0: it says itself, -1: all.
 	width int
 }
@@ -175,7 +178,7 @@ func (w *work) gather(spots []spot) error {
 		n := len(w.line)
 		if n > 0 && bytes.Equal(w.order(w.line[n-1].ref), w.order(s.at)) {
 			last := &w.line[n-1]
-			if !w.same(last.ref, s.at) {
+			if !w.same(last.ref, s.at) || w.unique && !last.old {
 				w.out.ties.add(w, s.at)
 			} else if !last.old && !w.exact && w.less(s.at, last.ref) {
 				last.ref, last.tracked = s.at, w.tracked[s.at]

@@ -25,7 +25,11 @@ func (t *ties) add(w *work, i int32) {
 	}
 	values := array.NewRecordBatch(w.values, w.rec.Columns()[state.Values:], w.rec.NumRows())
 	defer values.Release()
-	t.examples = addExample(t.examples, w.keyText(values, int(i))+" at "+w.sequenceText(i))
+	text := w.keyText(values, int(i))
+	if !w.unique { // else all have one sequence
+		text += " at " + w.sequenceText(i)
+	}
+	t.examples = addExample(t.examples, text)
 }
 
 func (w *work) sequenceText(i int32) string {

@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"context"
+	"errors"
 	"math"
 	"slices"
 	"strconv"
@@ -120,41 +121,46 @@ func (p *Pipeline) versionType(ctx context.Context, f *flow) (arrow.DataType, er
 		WithHint(`Declare it in the manifest: "version": "date" of the function (ProviderVersion in Go)`)
 }
 
-// snapshotFlowOf makes the flow of snapshots of a chain.
-func (u *update) snapshotFlowOf(ctx context.Context, fl *flow, c *chain, flow *stream.Flow) (*stream.Snapshots, string, error) {
-	s := &stream.Snapshots{Flow: *flow, Provider: fl.body.function != nil}
+// compared is a flow of snapshots that can be run; release frees what it takes.
+type compared struct {
+	*stream.Snapshots
+	missing string // a table of this pipeline that is not there yet
+	release func() error
+}
+
+// compared makes the flow of snapshots.
+func (u *update) compared(ctx context.Context, fl *flow) (*compared, error) {
+	c := u.p.batchChainOf(fl, u.p.tableSchema, u.functionLine)
+	s := &compared{Snapshots: &stream.Snapshots{Flow: *u.flow(fl, c), Provider: fl.body.function != nil}}
 	var err error
 	if s.MaxShrink, err = fl.target.maxShrink(); err != nil {
-		return nil, "", err
+		return nil, err
 	}
-	missing, err := u.p.wholeInputs(ctx, c, &s.Files, &s.Absent)
-	if err != nil || missing != "" {
-		return nil, missing, err
+	if s.missing, err = u.p.wholeInputs(ctx, c, &s.Files, &s.Absent); err != nil {
+		return nil, err
 	}
 	if s.Fingerprint, err = u.p.fingerprint(fl); err != nil {
-		return nil, "", err
-	}
-	if s.Apply, err = u.p.snapshotApplier(ctx, fl, u.result.PipelineID); err != nil {
-		return nil, "", err
+		return nil, err
 	}
 	s.Accept = func(version string) bool { return accepts(u.opt.AcceptSnapshots, fl.target, version) }
-	return s, "", nil
+	s.Apply, s.release, err = u.snapshotApplier(ctx, fl)
+	return s, err
 }
 
 // snapshots takes the snapshots that there are into the target.
-func (u *update) snapshots(ctx context.Context, fl *flow, f *FlowResult) (stream.Result, error) {
+func (u *update) snapshots(ctx context.Context, fl *flow, f *FlowResult) (_ stream.Result, err error) {
 	none := stream.Result{TargetVersion: -1}
-	c := u.p.batchChainOf(fl, u.p.tableSchema, u.functionLine)
-	s, missing, err := u.snapshotFlowOf(ctx, fl, c, u.flow(fl, c))
+	s, err := u.compared(ctx, fl)
 	if err != nil {
 		return none, err
 	}
-	if missing != "" {
-		u.warn(f, missing+" has not been made yet; there is no snapshot")
+	defer func() { err = errors.Join(err, s.release()) }()
+	if s.missing != "" {
+		u.warn(f, s.missing+" has not been made yet; there is no snapshot")
 		return none, nil
 	}
 	u.warnOfFiles(f, s.Files)
-	return stream.RunSnapshots(ctx, s, stream.ObserverFunc(func(p stream.Progress) { u.observe(ctx, fl, f, p) }))
+	return stream.RunSnapshots(ctx, s.Snapshots, stream.ObserverFunc(func(p stream.Progress) { u.observe(ctx, fl, f, p) }))
 }
 
 // accepts tells whether one of the names, a version or dataset:version, means
@@ -173,11 +179,14 @@ func accepts(names []string, d *dataset, version string) bool {
 }
 
 // missingSnapshots finds out which snapshots a full refresh would not get again.
-func (u *update) missingSnapshots(ctx context.Context, fl *flow) (stream.Loss, error) {
-	c := u.p.batchChainOf(fl, u.p.tableSchema, u.functionLine)
-	s, missing, err := u.snapshotFlowOf(ctx, fl, c, u.flow(fl, c))
-	if err != nil || missing != "" {
+func (u *update) missingSnapshots(ctx context.Context, fl *flow) (_ stream.Loss, err error) {
+	s, err := u.compared(ctx, fl)
+	if err != nil {
 		return stream.Loss{}, err
 	}
-	return stream.MissingSnapshots(ctx, s, fl.cdc.scdType == 2)
+	defer func() { err = errors.Join(err, s.release()) }()
+	if s.missing != "" {
+		return stream.Loss{}, nil
+	}
+	return stream.MissingSnapshots(ctx, s.Snapshots, fl.cdc.scdType == 2)
 }

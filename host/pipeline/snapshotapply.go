@@ -1,0 +1,52 @@
+package pipeline
+
+import (
+	"cmp"
+	"context"
+	"os"
+	"path/filepath"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/weir-data/weir/host/cdc"
+	"github.com/weir-data/weir/host/cdc/state"
+	"github.com/weir-data/weir/host/fault"
+	"github.com/weir-data/weir/host/stream"
+)
+
+// snapshotApplier is the applier of a flow of snapshots, which knows the columns
+// that the dataset declares.
+type snapshotApplier struct {
+	stream.SnapshotApplier
+	dataset *dataset
+}
+
+// Schema gives the target's columns, in the order that the dataset declares.
+func (a *snapshotApplier) Schema(rows *arrow.Schema) (*arrow.Schema, error) {
+	out, err := a.SnapshotApplier.Schema(rows)
+	if err != nil {
+		return nil, err
+	}
+	return declared(a.dataset, out)
+}
+
+// snapshotApplier makes the applier of a flow. The function it gives frees what
+// that takes.
+func (u *update) snapshotApplier(ctx context.Context, f *flow) (stream.SnapshotApplier, func() error, error) {
+	version, err := u.p.versionType(ctx, f)
+	if err != nil {
+		return nil, nil, err
+	}
+	d := f.target
+	cache := filepath.Join(cmp.Or(u.p.opts.CacheDir, os.TempDir()), "cdc")
+	if err := os.MkdirAll(cache, 0o700); err != nil {
+		return nil, nil, fault.Wrap(err, "CACHE_UNAVAILABLE", "AUTO CDC FROM SNAPSHOT has no place for its index")
+	}
+	def := cdc.Definition{
+		Dataset: d.id, Flow: f.name, StateID: u.result.PipelineID + "/" + d.id + "/cdc-state",
+		Keys: f.cdc.keys, SCDType: f.cdc.scdType, Tracked: cdc.Choice{Only: f.cdc.history, Except: f.cdc.historyExcept},
+		State: state.Open(u.p.folder("checkpoints", d.id, "_state"), filepath.Join(cache, "state"), u.p.opts.Alloc),
+		Cache: filepath.Join(cache, "keys"),
+	}
+	return &snapshotApplier{cdc.NewSnapshots(def, version), d}, def.State.Close, nil
+}
