@@ -51,7 +51,7 @@ func build(t testing.TB, name string) []byte {
 	return wasm
 }
 
-var all = []string{"sap", "webshop", "kna1", "fixtures/currencymix", "fixtures/nondet", "fixtures/canary", "fixtures/failing", "fixtures/echo", "fixtures/fanout"}
+var all = []string{"sap", "webshop", "kna1", "fixtures/currencymix", "fixtures/nondet", "fixtures/canary", "fixtures/failing", "fixtures/echo", "fixtures/fanout", "fixtures/extracts"}
 
 func TestModulesStaySmall(t *testing.T) {
 	for _, name := range all {

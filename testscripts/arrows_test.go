@@ -44,7 +44,7 @@ var parts = []part{
 	{"host/ingest", 5, nil, "sibling of expect"},
 	{"host/expect", 5, nil, "sibling of ingest"},
 	{"host/stream", 6, []string{"runtime", "abi"}, "the batch loop; steps come in through an interface"},
-	{"host/cdc", 7, nil, "the rules of AUTO CDC and its state: stream calls them through an interface"},
+	{"host/cdc", 7, []string{"abi"}, "the rules of AUTO CDC and its state: stream calls them through an interface"},
 	{"host/pipeline", 8, []string{"runtime", "abi"}, "the driver: the one place where the engines meet"},
 	{"cli", 9, []string{"runtime", "abi", "plugins", "sdk/go/embedsdk"}, "verbs call the driver; weir plugin reads modules without one"},
 	{"testscripts", 10, []string{"runtime", "abi", "plugins"}, "the tests see everything and nothing sees them"},

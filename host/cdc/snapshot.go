@@ -41,7 +41,7 @@ func (s *snapshots) Schema(rows *arrow.Schema) (*arrow.Schema, error) {
 	version := s.version
 	if version == nil {
 		if s.def.SCDType == 2 {
-			return nil, s.def.fault("SNAPSHOT_VERSION_TYPE_UNKNOWN", "nothing says of which type the versions are, and with them %s", StartColumn)
+			return nil, s.def.fault("SNAPSHOT_VERSION_TYPE_UNKNOWN", "nothing says of which type the versions are, and with them %s", s.def.interval().Start)
 		}
 		version = arrow.PrimitiveTypes.Int64 // no column is of this type
 	}
@@ -99,7 +99,7 @@ func (s *snapshots) Begin(ctx context.Context, b stream.ApplyBatch) (_ stream.Ap
 		}
 	}()
 	b.Rows = s.sequenced(b.Rows, version.DataType())
-	if c.apply, err = begin(ctx, &s.def, b); err != nil {
+	if c.apply, err = begin(ctx, &s.def, b, version.DataType()); err != nil {
 		return nil, err
 	}
 	c.coder = newCoder(c.layout, b.Rows, b.Timestamp.UnixMicro(), c.mem)
@@ -111,7 +111,7 @@ func (s *snapshots) Begin(ctx context.Context, b stream.ApplyBatch) (_ stream.Ap
 func (s *snapshots) empty(ctx context.Context, b stream.ApplyBatch) (stream.Application, error) {
 	app := &application{b: b}
 	var err error
-	app.apply, err = begin(ctx, &s.def, b)
+	app.apply, err = begin(ctx, &s.def, b, nil)
 	return app, err
 }
 

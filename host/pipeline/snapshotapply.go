@@ -30,6 +30,14 @@ func (a *snapshotApplier) Schema(rows *arrow.Schema) (*arrow.Schema, error) {
 	return declared(a.dataset, out)
 }
 
+// snapshotDefinition is what a flow declares.
+func (p *Pipeline) snapshotDefinition(f *flow) cdc.Definition {
+	return cdc.Definition{
+		Dataset: f.target.id, Flow: f.name, Keys: f.cdc.keys, SCDType: f.cdc.scdType,
+		Tracked: cdc.Choice{Only: f.cdc.history, Except: f.cdc.historyExcept}, Technical: p.spec.IntervalColumns == intervalsTech,
+	}
+}
+
 // snapshotApplier makes the applier of a flow. The function it gives frees what
 // that takes.
 func (u *update) snapshotApplier(ctx context.Context, f *flow) (stream.SnapshotApplier, func() error, error) {
@@ -42,11 +50,9 @@ func (u *update) snapshotApplier(ctx context.Context, f *flow) (stream.SnapshotA
 	if err := os.MkdirAll(cache, 0o700); err != nil {
 		return nil, nil, fault.Wrap(err, "CACHE_UNAVAILABLE", "AUTO CDC FROM SNAPSHOT has no place for its index")
 	}
-	def := cdc.Definition{
-		Dataset: d.id, Flow: f.name, StateID: u.result.PipelineID + "/" + d.id + "/cdc-state",
-		Keys: f.cdc.keys, SCDType: f.cdc.scdType, Tracked: cdc.Choice{Only: f.cdc.history, Except: f.cdc.historyExcept},
-		State: state.Open(u.p.folder("checkpoints", d.id, "_state"), filepath.Join(cache, "state"), u.p.opts.Alloc),
-		Cache: filepath.Join(cache, "keys"),
-	}
+	def := u.p.snapshotDefinition(f)
+	def.StateID = u.result.PipelineID + "/" + d.id + "/cdc-state"
+	def.State = state.Open(u.p.folder("checkpoints", d.id, "_state"), filepath.Join(cache, "state"), u.p.opts.Alloc)
+	def.Cache = filepath.Join(cache, "keys")
 	return &snapshotApplier{cdc.NewSnapshots(def, version), d}, def.State.Close, nil
 }

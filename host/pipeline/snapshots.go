@@ -4,14 +4,15 @@ import (
 	"context"
 	"errors"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/weir-data/weir/abi"
+	"github.com/weir-data/weir/host/cdc"
 	"github.com/weir-data/weir/host/fault"
+	"github.com/weir-data/weir/host/relation"
 	"github.com/weir-data/weir/host/stream"
 )
 
@@ -22,9 +23,6 @@ const maxShrinkProperty = "pipelines.cdc.maxShrink"
 // defaultMaxShrink lets a day's deletes pass and holds a truncated extract.
 const defaultMaxShrink = 0.05
 
-// The columns that SCD type 2 adds.
-var intervalColumns = []string{"__START_AT", "__END_AT"}
-
 // snapshotTarget checks a flow of snapshots against the columns of its snapshots
 // and gives those of its target.
 func (pl *planner) snapshotTarget(ctx context.Context, f *flow, rows *arrow.Schema) (*arrow.Schema, error) {
@@ -32,9 +30,9 @@ func (pl *planner) snapshotTarget(ctx context.Context, f *flow, rows *arrow.Sche
 	if err := c.checkNames(rows); err != nil {
 		return nil, err
 	}
-	for _, name := range intervalColumns {
-		if _, ok := fieldFold(rows, name); ok {
-			return nil, fault.New("AUTOCDC_RESERVED_COLUMN", "the snapshots have a column %s, which is the target's own", name).WithHint("Rename it in a view")
+	if c.scdType == 2 {
+		if err := checkHandmade(f.target, columnNames(rows)); err != nil {
+			return nil, err
 		}
 	}
 	if _, err := f.target.maxShrink(); err != nil {
@@ -44,13 +42,8 @@ func (pl *planner) snapshotTarget(ctx context.Context, f *flow, rows *arrow.Sche
 	if err != nil {
 		return nil, err
 	}
-	fields := slices.Clone(rows.Fields())
-	if c.scdType == 2 {
-		for _, name := range intervalColumns {
-			fields = append(fields, arrow.Field{Name: name, Type: version, Nullable: true})
-		}
-	}
-	return declared(f.target, arrow.NewSchema(fields, nil))
+	a := &snapshotApplier{cdc.NewSnapshots(pl.p.snapshotDefinition(f), version), f.target}
+	return a.Schema(rows)
 }
 
 // checkNames holds that the keys and the columns whose history is tracked are
@@ -104,7 +97,7 @@ func (p *Pipeline) versionType(ctx context.Context, f *flow) (arrow.DataType, er
 		return nil, nil
 	}
 	for _, c := range f.target.columns {
-		if strings.EqualFold(c.Name, intervalColumns[0]) && c.Type != nil {
+		if relation.IsIntervalColumn(c.Name) && c.Type != nil {
 			return c.Type, nil
 		}
 	}
@@ -113,7 +106,8 @@ func (p *Pipeline) versionType(ctx context.Context, f *flow) (arrow.DataType, er
 		return nil, err
 	}
 	if snapshot != nil {
-		if start, ok := fieldFold(snapshot.Schema(), intervalColumns[0]); ok {
+		if in, ok := relation.IntervalOf(snapshot.Schema()); ok {
+			start, _ := fieldFold(snapshot.Schema(), in.Start)
 			return start.Type, nil
 		}
 	}
