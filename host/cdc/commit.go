@@ -64,6 +64,9 @@ func (a *apply) commit(ctx context.Context, c delta.Commit, truncate []byte, n s
 		}
 	}
 	res, err := out.commit(ctx)
+	if err == nil && changed {
+		a.sweep(ctx, next.K)
+	}
 	return res, n, err
 }
 
@@ -108,6 +111,8 @@ func (a *apply) run(ctx context.Context, out *output, next *state.Manifest) (boo
 	if err := a.plan(ctx, m, parts, out); err != nil {
 		return false, err
 	}
+	upkeep := a.startUpkeep(ctx, m)
+	defer upkeep.end()
 	total, run, err := a.write(ctx, m, parts, out)
 	if err != nil {
 		return false, err
@@ -131,6 +136,7 @@ func (a *apply) run(ctx context.Context, out *output, next *state.Manifest) (boo
 	if m.whole {
 		next.Runs = nil
 	}
+	a.adopt(ctx, upkeep, next)
 	if run.Entries > 0 {
 		next.Runs = append(next.Runs, run)
 	}

@@ -75,6 +75,7 @@ type work struct {
 	replaced       []int32 // heads of old rows
 	removed        []int32
 	kept           []int32 // for the state
+	hidden         []int   // those of kept that only hide what is forgotten
 }
 
 // merge does so for one part. old and fresh stay the caller's; old may be nil.
@@ -112,26 +113,29 @@ func (w *work) key(spots []spot) error {
 	if err := w.gather(spots); err != nil {
 		return err
 	}
+	if w.forget > 0 {
+		forget(w.line, func(ref int32) bool { return w.times[ref] < w.forget })
+	}
 	old, fresh, late := 0, 0, 0
 	w.before, w.after = w.before[:0], w.after[:0]
 	for _, e := range w.line {
 		dead := len(w.is) > 0 && bytes.Compare(w.order(e.ref), w.is) < 0
-		if e.old {
+		switch {
+		case e.gone:
+			continue
+		case e.old:
 			old++
 			if len(w.was) == 0 || bytes.Compare(w.order(e.ref), w.was) >= 0 {
 				w.before = append(w.before, e)
 			}
-		} else if fresh++; dead {
-			late++
+		default:
+			if fresh++; dead {
+				late++
+			}
 		}
 		if !dead {
 			w.after = append(w.after, e)
 		}
-	}
-	if w.forget > 0 && old > 0 {
-		forgotten := func(ref int32) bool { return w.isOld(ref) && w.times[ref] < w.forget }
-		w.before = expired(w.before, forgotten, w.SCDType == 2)
-		w.after = w.remembered(forgotten)
 	}
 	w.out.counts.Unchanged += int64(late)
 	w.store(fresh)
@@ -145,30 +149,6 @@ func (w *work) key(spots []spot) error {
 	return nil
 }
 
-// remembered leaves out of the new timeline the old deletes that the one before has lost.
-func (w *work) remembered(forgotten func(ref int32) bool) []event {
-	kept := w.after[:0]
-	b := 0
-	for _, e := range w.after {
-		for b < len(w.before) && w.before[b].moment < e.moment {
-			b++
-		}
-		if e.upsert || !forgotten(e.ref) || containsRef(w.before[b:], e) {
-			kept = append(kept, e)
-		}
-	}
-	return kept
-}
-
-func containsRef(line []event, e event) bool {
-	for i := 0; i < len(line) && line[i].moment == e.moment; i++ {
-		if line[i].ref == e.ref {
-			return true
-		}
-	}
-	return false
-}
-
 // gather makes the timeline of a key: of several entries of one order, which
 // must say the same, the first that was applied stays.
 func (w *work) gather(spots []spot) error {
@@ -180,8 +160,10 @@ func (w *work) gather(spots []spot) error {
 			last := &w.line[n-1]
 			if !w.same(last.ref, s.at) || w.unique && !last.old {
 				w.out.ties.add(w, s.at)
-			} else if !last.old && !w.exact && w.less(s.at, last.ref) {
-				last.ref, last.tracked = s.at, w.tracked[s.at]
+			} else if last.old {
+				last.again = s.at
+			} else if !w.exact && w.less(s.at, last.ref) {
+				last.ref, last.tracked = s.at, w.entries.tracked[s.at]
 			}
 			w.out.counts.Unchanged++
 			continue
@@ -195,7 +177,9 @@ func (w *work) gather(spots []spot) error {
 				moment++
 			}
 		}
-		w.line = append(w.line, event{ref: s.at, moment: moment, upsert: w.kinds[s.at] == state.Upsert, old: w.isOld(s.at), tracked: w.tracked[s.at]})
+		w.line = append(w.line, event{
+			ref: s.at, moment: moment, upsert: w.kinds[s.at] == state.Upsert, old: w.isOld(s.at), again: never, tracked: w.entries.tracked[s.at],
+		})
 	}
 	return nil
 }
@@ -223,23 +207,48 @@ func (m *merger) sequenceOf(order []byte) ([]byte, error) {
 
 // store notes what the state is to have of the key.
 func (w *work) store(fresh int) {
-	if !w.keeps() {
+	switch {
+	case fresh == 0 && !w.whole:
+	case w.keeps():
+		w.storeAll()
+	default:
 		// One entry: the last change, be it a delete.
-		n, was := len(w.after), len(w.before)
-		if n > 0 && (w.whole || !w.after[n-1].old) {
-			w.keep(w.after[n-1])
-			if !w.whole && was > 0 && !w.before[was-1].upsert {
-				w.out.tombstones--
-			}
+		n := len(w.after)
+		if n == 0 || !w.whole && w.after[n-1].old {
+			return
 		}
-		return
+		w.keep(w.after[n-1])
+		if !w.whole && w.replacesDelete() {
+			w.out.tombstones--
+		}
 	}
-	if fresh == 0 && !w.whole {
-		return
+}
+
+// replacesDelete tells whether the state's one entry of the key is a delete.
+func (w *work) replacesDelete() bool {
+	for _, e := range w.line {
+		if e.old {
+			return !e.upsert
+		}
 	}
-	for _, e := range w.after {
-		if w.whole || !e.old {
-			w.keep(e)
+	return false
+}
+
+// storeAll keeps every change; what is forgotten is hidden for good, or else a
+// change that came meanwhile would bring it back.
+func (w *work) storeAll() {
+	next := 0
+	for _, e := range w.line {
+		switch {
+		case e.gone && !w.whole:
+			w.hidden = append(w.hidden, len(w.kept))
+			w.kept = append(w.kept, e.ref)
+			w.out.tombstones--
+		case next < len(w.after) && w.after[next].ref == e.ref:
+			next++
+			if w.whole || !e.old {
+				w.keep(e)
+			}
 		}
 	}
 }

@@ -3,6 +3,7 @@ package cdc
 import (
 	"context"
 	"encoding/binary"
+	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -63,9 +64,24 @@ func (w *work) finish(ctx context.Context) (err error) {
 			from = array.NewRecordBatch(state.Schema(), w.rec.Columns()[:state.Values], w.rec.NumRows())
 			defer from.Release()
 		}
-		w.out.entries, err = takeRows(ctx, from, w.kept, w.mem)
+		if w.out.entries, err = takeRows(ctx, from, w.kept, w.mem); err == nil && len(w.hidden) > 0 {
+			w.out.entries = hiding(w.out.entries, w.hidden)
+		}
 	}
 	return err
+}
+
+// hiding makes some of a batch of entries such that only hide. It takes the batch over.
+func hiding(rec arrow.RecordBatch, rows []int) arrow.RecordBatch {
+	defer rec.Release()
+	kinds := slices.Clone(rec.Column(state.Kind).(*array.Uint8).Uint8Values())
+	for _, i := range rows {
+		kinds[i] = state.Removed
+	}
+	cols := slices.Clone(rec.Columns())
+	cols[state.Kind] = kindColumn(kinds)
+	defer cols[state.Kind].Release()
+	return array.NewRecordBatch(rec.Schema(), cols, rec.NumRows())
 }
 
 // rowsOf makes rows of the target, nil for none.

@@ -199,6 +199,20 @@ func TestTombstonesAreForgottenWhenToldTo(t *testing.T) {
 	}
 }
 
+func TestForgottenDeletesStayForgotten(t *testing.T) {
+	for _, share := range []float64{0, 1e9} {
+		x := cdctest.New(t, cdc.Definition{Keys: []string{"id"}, SCDType: 2, Tombstones: time.Hour, ScanShare: share})
+		apply(t, x, items(), []string{removal(1, 5), removal(1, 6), change(2, 1, "b"), removal(2, 2)})
+		x.Now = x.Now.Add(2 * time.Hour)
+		apply(t, x, items(), []string{change(1, 3, "late")})
+		want := []string{"id=1 v=late __START_AT=3 __END_AT=null", "id=2 v=b __START_AT=1 __END_AT=2"}
+		expect(t, x, want...)
+		apply(t, x, items(), []string{change(3, 1, "x")}, []string{change(1, 3, "late")})
+		apply(t, x, items(), []string{change(1, 7, "later"), change(2, 1, "b")})
+		expect(t, x, "id=1 v=late __START_AT=3 __END_AT=7", "id=1 v=later __START_AT=7 __END_AT=null", want[1], "id=3 v=x __START_AT=1 __END_AT=null")
+	}
+}
+
 // covers A68
 func TestNullsInherit(t *testing.T) {
 	address := arrow.StructOf(field("city", stringType), field("zip", int64Type))

@@ -9,6 +9,8 @@ type event struct {
 	moment int32 // equal for events of one sequence, ascending
 	upsert bool  // else it removes the key
 	old    bool  // it was there before this batch
+	gone   bool  // it was, and is forgotten
+	again  int32 // ref of the same change when this batch brings it again, or never
 	// tracked is the hash of the columns whose change opens a row.
 	tracked rowcode.Hash
 }
@@ -76,15 +78,23 @@ func authors(out []int32, line []event, null func(ref int32) bool) []int32 {
 	return out
 }
 
-// expired leaves out deletes that are forgotten. One that ends a row is never
-// forgotten in SCD type 2, for the row's end is its moment.
-func expired(line []event, old func(ref int32) bool, ends bool) []event {
-	kept := line[:0]
-	for _, e := range line {
-		shown := ends && len(kept) > 0 && kept[len(kept)-1].upsert
-		if e.upsert || shown || !old(e.ref) {
-			kept = append(kept, e)
+// forget marks deletes of the state that are due to be forgotten. One that an
+// upsert precedes is never forgotten: it ends a row, or keeps one from showing.
+func forget(line []event, due func(ref int32) bool) {
+	ends := false
+	for i := range line {
+		e := &line[i]
+		switch {
+		case !e.old:
+		case e.upsert:
+			ends = true
+		case ends || !due(e.ref):
+			ends = false
+		case e.again != never:
+			// It is as new as if it had been forgotten before.
+			e.ref, e.old = e.again, false
+		default:
+			e.gone = true
 		}
 	}
-	return kept
 }
