@@ -9,6 +9,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 
 	"github.com/weir-data/weir/abi"
+	"github.com/weir-data/weir/host/delta"
 	"github.com/weir-data/weir/host/expect"
 	"github.com/weir-data/weir/host/relation"
 	"github.com/weir-data/weir/host/sql"
@@ -218,6 +219,11 @@ func (t *tableInput) schema(ctx context.Context) (*arrow.Schema, error) { return
 
 func (t *tableInput) open(ctx context.Context, task *stream.Task) (array.RecordReader, error) {
 	return task.OpenSide(ctx, t.in.id())
+}
+
+// openWhere implements filteredInput.
+func (t *tableInput) openWhere(ctx context.Context, task *stream.Task, where *delta.Predicate) (array.RecordReader, error) {
+	return task.OpenSideWhere(ctx, t.in.id(), where)
 }
 
 func (t *tableInput) version(task *stream.Task) string {

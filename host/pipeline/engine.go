@@ -121,12 +121,12 @@ func (e *lazyEngine) guestRelations(ctx context.Context, q sql.Query) ([]string,
 	return engine.GuestRelations(ctx, q)
 }
 
-func (e *lazyEngine) filters(ctx context.Context, text string, schema func(name string) (*arrow.Schema, error)) (map[string]*delta.Predicate, error) {
+func (e *lazyEngine) filters(ctx context.Context, q sql.Query, schema func(name string) (*arrow.Schema, error)) (map[string]*delta.Predicate, error) {
 	engine, err := e.get(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return engine.Filters(ctx, text, schema)
+	return engine.Filters(ctx, q, schema)
 }
 
 func (e *lazyEngine) close() error {

@@ -9,6 +9,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 
+	"github.com/weir-data/weir/host/delta"
 	"github.com/weir-data/weir/host/fault"
 	"github.com/weir-data/weir/host/relation"
 	"github.com/weir-data/weir/host/sql"
@@ -40,10 +41,20 @@ func (g *guestQueries) Query(ctx context.Context, q plugin.Query) (array.RecordR
 	if err != nil {
 		return nil, err
 	}
+	filters, err := g.step.engine.filters(ctx, query, func(name string) (*arrow.Schema, error) {
+		side, _, err := g.granted(name)
+		if err != nil {
+			return nil, err
+		}
+		return side.schema(ctx)
+	})
+	if err != nil {
+		return nil, err
+	}
 	inputs := map[string]array.RecordReader{}
 	var opened openReaders
 	for _, name := range names {
-		readers, err := g.open(ctx, name, q.Empty)
+		readers, err := g.open(ctx, name, filters[name], q.Empty)
 		opened = append(opened, readers...)
 		if err != nil {
 			opened.release()
@@ -59,9 +70,14 @@ func (g *guestQueries) Query(ctx context.Context, q plugin.Query) (array.RecordR
 	return releasing(out, opened.release), nil
 }
 
-// open opens the input of a name with the columns that the function may see; the last
-// reader is the one to read.
-func (g *guestQueries) open(ctx context.Context, name string, empty bool) (openReaders, error) {
+// filteredInput is a relation of which not all need be read.
+type filteredInput interface {
+	openWhere(ctx context.Context, t *stream.Task, where *delta.Predicate) (array.RecordReader, error)
+}
+
+// open opens the input of a name with the columns that the function may see, without
+// files that hold no row for where; the last reader is the one to read.
+func (g *guestQueries) open(ctx context.Context, name string, where *delta.Predicate, empty bool) (openReaders, error) {
 	side, columns, err := g.granted(name)
 	if err != nil {
 		return nil, err
@@ -75,8 +91,15 @@ func (g *guestQueries) open(ctx context.Context, name string, empty bool) (openR
 		if r, err = array.NewRecordReader(schema, nil); err != nil {
 			return nil, fault.Wrap(err, "INTERNAL_ERROR", "no rows do not fit their schema")
 		}
-	} else if r, err = side.open(ctx, g.task); err != nil {
-		return nil, err
+	} else {
+		if f, ok := side.(filteredInput); ok && where != nil {
+			r, err = f.openWhere(ctx, g.task, where)
+		} else {
+			r, err = side.open(ctx, g.task)
+		}
+		if err != nil {
+			return nil, err
+		}
 	}
 	schema, places := pick(r.Schema(), func(column string) bool {
 		if columns == nil {

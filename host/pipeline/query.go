@@ -30,7 +30,7 @@ func (p *Pipeline) Query(ctx context.Context, text string) (array.RecordReader, 
 	if err != nil {
 		return nil, err
 	}
-	filters, err := p.engine.filters(ctx, text, func(name string) (*arrow.Schema, error) {
+	filters, err := p.engine.filters(ctx, sql.Query{Text: text}, func(name string) (*arrow.Schema, error) {
 		in, err := named(name)
 		if err != nil {
 			return nil, nil

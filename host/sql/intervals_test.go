@@ -118,7 +118,7 @@ func TestVersionsThatCannotHoldAreSkipped(t *testing.T) {
 		"SELECT * FROM c WHERE id = 'K1'": "(id = ?)",
 	} {
 		got := ""
-		p, err := e.Filters(context.Background(), text, func(string) (*arrow.Schema, error) { return schema, nil })
+		p, err := e.Filters(context.Background(), Query{Text: text}, func(string) (*arrow.Schema, error) { return schema, nil })
 		if p["c"] != nil {
 			got = p["c"].String()
 		}
@@ -141,5 +141,19 @@ func TestStatementsReadWhatIntervalFunctionsName(t *testing.T) {
 		if !slices.Equal(got, want) {
 			t.Errorf("%s reads %v, want %v", text, got, want)
 		}
+	}
+}
+
+// A function's query skips files by its parameters, too.
+func TestTheFiltersOfAGuestKnowItsParameters(t *testing.T) {
+	e := openEngine(t)
+	find := func(string) (*arrow.Schema, error) { return schemaOf(t, "n INT, day DATE"), nil }
+	q := Query{Text: "SELECT min(day) AS day FROM bronze.t WHERE day > ?", Guest: &Guest{Params: []Param{{Type: "date", Value: "2026-07-27"}}}}
+	p, err := e.Filters(context.Background(), q, find)
+	if err != nil || p["bronze.t"] == nil || p["bronze.t"].String() != "(day > ?)" {
+		t.Errorf("%v, %v", p, err)
+	}
+	if _, err := e.Filters(context.Background(), Query{Text: "SELECT * FROM read_csv('/etc/passwd')", Guest: &Guest{}}, find); err == nil {
+		t.Error("a guest's query that may not run has filters")
 	}
 }

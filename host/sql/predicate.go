@@ -38,12 +38,16 @@ func (v *Evaluator) Predicate(ctx context.Context, schema *arrow.Schema, conditi
 // Filters tells what the WHERE of a SELECT says about the relation it reads: a
 // row for which the predicate is not true plays no part in the result. There is
 // one only where the SELECT reads one relation, once; schema gives its columns.
-func (e *Engine) Filters(ctx context.Context, text string, schema func(name string) (*arrow.Schema, error)) (map[string]*delta.Predicate, error) {
+func (e *Engine) Filters(ctx context.Context, q Query, schema func(name string) (*arrow.Schema, error)) (map[string]*delta.Predicate, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	q := Query{Text: text}
-	tree, _, err := parseSelect(text, q.places())
+	if q.Guest != nil {
+		if err := checkGuestText(q.Text, q.places().where(0)); err != nil {
+			return nil, err
+		}
+	}
+	tree, o, err := parseSelect(q.Text, q.places())
 	if err != nil {
 		return nil, err
 	}
@@ -54,8 +58,13 @@ func (e *Engine) Filters(ctx context.Context, text string, schema func(name stri
 		return s
 	}}
 	macro := tree.child("node").child("from_table").str("type") == "TABLE_FUNCTION"
-	if err := expandIntervals(tree, q.places(), known); err != nil {
+	if err := expandIntervals(tree, o, known); err != nil {
 		return nil, failed // the plan says what is wrong with the query
+	}
+	if q.Guest != nil { // which puts the parameters in
+		if err := q.checkGuest(tree, &rewriter{origin: o}); err != nil {
+			return nil, err
+		}
 	}
 	top := tree.child("node")
 	from, where := top.child("from_table"), top.child("where_clause")

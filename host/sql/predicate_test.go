@@ -227,7 +227,7 @@ func TestTheWhereOfAQueryIsOfItsRelation(t *testing.T) {
 		"SELECT * FROM orders WHERE id = 1 UNION ALL SELECT * FROM orders":       "",
 		"SELECT * FROM orders WHERE id = (SELECT max(x) FROM (VALUES (1)) v(x))": "orders ?",
 	} {
-		got, err := e.Filters(context.Background(), text, find)
+		got, err := e.Filters(context.Background(), Query{Text: text}, find)
 		told := ""
 		for name, p := range got {
 			told += name + " " + p.String()

@@ -7,6 +7,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 
 	"github.com/weir-data/weir/abi"
+	"github.com/weir-data/weir/host/delta"
 	"github.com/weir-data/weir/host/expect"
 	"github.com/weir-data/weir/host/fault"
 )
@@ -52,7 +53,16 @@ func (t *Task) OpenSide(ctx context.Context, name string) (array.RecordReader, e
 	if t.hooks == nil {
 		return nil, fault.New("INTERNAL_ERROR", "the task does not run")
 	}
-	return t.hooks.openSide(ctx, name)
+	return t.hooks.openSide(ctx, name, nil)
+}
+
+// OpenSideWhere is OpenSide for somebody who needs the rows that meet a condition:
+// files that hold none are not read.
+func (t *Task) OpenSideWhere(ctx context.Context, name string, where *delta.Predicate) (array.RecordReader, error) {
+	if t.hooks == nil {
+		return nil, fault.New("INTERNAL_ERROR", "the task does not run")
+	}
+	return t.hooks.openSide(ctx, name, where)
 }
 
 // RowError tells that a step refuses the source row of that ordinal (the value

@@ -64,7 +64,7 @@ type refusal struct {
 	json  []byte // the row itself, when it has no source row
 }
 
-func (h *taskHooks) openSide(ctx context.Context, name string) (array.RecordReader, error) {
+func (h *taskHooks) openSide(ctx context.Context, name string, where *delta.Predicate) (array.RecordReader, error) {
 	if pin, ok := h.pins[name]; ok && h.query != nil && pin.Version < 0 {
 		return h.query.absent(name)
 	}
@@ -72,7 +72,7 @@ func (h *taskHooks) openSide(ctx context.Context, name string) (array.RecordRead
 	if err != nil {
 		return nil, err
 	}
-	r, err := snap.Scan(ctx, delta.ScanOptions{})
+	r, err := snap.Scan(ctx, delta.ScanOptions{Where: where})
 	if err != nil || h.query == nil {
 		return r, err
 	}
