@@ -2,6 +2,7 @@ package oracle
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/weir-data/weir/host/cdc"
 	"github.com/weir-data/weir/host/delta"
+	"github.com/weir-data/weir/host/stream"
 )
 
 // disturb does what may happen to a target between two batches without changing
@@ -23,7 +25,7 @@ func (x *target) disturb(r *rand.Rand) {
 	}
 	ctx := context.Background()
 	var err error
-	switch r.IntN(8) {
+	switch r.IntN(9) {
 	case 0:
 		x.restart()
 	case 1:
@@ -39,10 +41,28 @@ func (x *target) disturb(r *rand.Rand) {
 		_, err = x.table.Checkpoint(ctx, delta.CheckpointClassic)
 	case 6:
 		_, err = x.table.Commit(ctx, delta.Commit{Read: x.snapshot(), Operation: "SET TBLPROPERTIES", Properties: map[string]string{"user.note": fmt.Sprint(r.IntN(100))}})
+	case 7:
+		d, store := x.definition()
+		err = errors.Join(cdc.New(d).(stream.Keeper).Keep(ctx, x.table, func(stream.Notice) {}), store.Close())
 	}
 	if err != nil {
 		x.t.Fatal(err)
 	}
+}
+
+// flavours are kinds of tables that a target may be.
+var flavours = []func(x *target){
+	func(*target) {},
+	func(x *target) { x.properties["delta.enableDeletionVectors"] = "false" },
+	func(x *target) { x.partitionBy = []string{"n"} },
+	func(x *target) { x.properties["delta.columnMapping.mode"] = "name"; x.partitionBy = []string{"stream"} },
+	func(x *target) { x.properties["delta.enableRowTracking"] = "true" },
+	func(x *target) {
+		x.properties["delta.enableDeletionVectors"], x.properties["delta.targetFileSize"] = "false", "4096"
+	},
+	func(x *target) {
+		x.properties["delta.checkpointInterval"], x.properties["delta.checkpointPolicy"] = "3", "v2"
+	},
 }
 
 // Streams end in the right table whatever happens between their batches. The
@@ -62,6 +82,7 @@ func TestWhatHappensBetweenBatchesDoesNotMatter(t *testing.T) {
 			all := packed(arrivals)
 			x := newTarget(t, s.rules)
 			x.properties["delta.enableChangeDataFeed"] = "true"
+			flavours[r.IntN(len(flavours))](x)
 			x.define = func(d *cdc.Definition) { d.ScanShare = []float64{0, 1e9, 1e-9}[r.IntN(3)] }
 			var seen []change
 			shown := map[string]int{}

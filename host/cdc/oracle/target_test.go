@@ -46,11 +46,12 @@ type target struct {
 	// define changes the definition of each batch.
 	define func(*cdc.Definition)
 	// batches is how many were applied.
-	batches    int64
-	properties map[string]string
-	told       []stream.Notice
-	counts     []stream.Counts
-	mem        memory.Allocator
+	batches     int64
+	properties  map[string]string
+	partitionBy []string
+	told        []stream.Notice
+	counts      []stream.Counts
+	mem         memory.Allocator
 }
 
 func newTarget(t testing.TB, r rules) *target {
@@ -202,7 +203,7 @@ func (x *target) begin(ctx context.Context, replace bool) (stream.Application, d
 	w := delta.WriteOptions{Schema: columns, Snapshot: snap, Name: name, Replace: replace}
 	switch {
 	case snap == nil || replace:
-		c.Schema, c.Properties = columns, x.properties
+		c.Schema, c.Properties, c.PartitionBy = columns, x.properties, x.partitionBy
 		c.ReplaceAll = snap != nil
 	default:
 		merged, added, err := snap.MergeSchema(columns)
@@ -215,6 +216,9 @@ func (x *target) begin(ctx context.Context, replace bool) (stream.Application, d
 		}
 	}
 	w.Schema, w.Properties = columns, x.properties
+	if w.PartitionBy = x.partitionBy; snap != nil && !replace {
+		w.PartitionBy = nil
+	}
 	app, err := a.Begin(ctx, stream.ApplyBatch{
 		Table: x.table, Target: snap, Replace: replace, Rows: x.schema(), Columns: columns,
 		Batch: x.batches, Timestamp: time.Date(2026, 11, 30, 12, 0, int(x.batches), 0, time.UTC), Name: name, Write: w,
