@@ -67,6 +67,19 @@ func (f *field) physicalName() string {
 	return f.name
 }
 
+// Adapt gives a column the type that a table's column has by now: fields of
+// structs are found by their names, missing ones are NULL, and narrower types
+// are widened. A type that does not fit is an error. The caller releases the
+// result and keeps col.
+func Adapt(mem memory.Allocator, col arrow.Array, to arrow.DataType) (arrow.Array, error) {
+	t, err := typeFromArrow(arrow.Field{Type: to}, "the column")
+	if err != nil {
+		return nil, err
+	}
+	a := &adapter{mem: mem, match: matchName}
+	return a.adapt(col, t)
+}
+
 // adapt gives arr the type of t. The caller releases the result and keeps arr.
 func (a *adapter) adapt(arr arrow.Array, t dataType) (arrow.Array, error) {
 	switch t := t.(type) {

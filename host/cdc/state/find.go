@@ -129,12 +129,12 @@ func appendSpan(spans []span, src, from, n int32) []span {
 
 // take copies spans of sources into a batch.
 func (st *State) take(sources []source, spans []span) (rec arrow.RecordBatch, err error) {
-	column := func(src, col int) arrow.ArrayData {
-		from := st.columns[sources[src].run][col]
-		if from < 0 {
-			return nil
+	column := func(src, col int) (arrow.ArrayData, bool) {
+		p := st.columns[sources[src].run][col]
+		if p.at < 0 {
+			return nil, false
 		}
-		return sources[src].block.columns[from]
+		return sources[src].block.columns[p.at], p.foreign
 	}
 	err = guard("a run", func() (err error) {
 		rec, err = gatherRecord(st.store.mem, st.schema, spans, len(sources), column)
@@ -160,8 +160,9 @@ func (st *State) take(sources []source, spans []span) (rec arrow.RecordBatch, er
 	return nil, err
 }
 
-// gatherRecord copies spans of several batches into one of the schema.
-func gatherRecord(mem memory.Allocator, schema *arrow.Schema, spans []span, sources int, column func(src, col int) arrow.ArrayData) (arrow.RecordBatch, error) {
+// gatherRecord copies spans of several batches into one of the schema. column
+// gives the columns, and whether they are of another type than the schema has.
+func gatherRecord(mem memory.Allocator, schema *arrow.Schema, spans []span, sources int, column func(src, col int) (arrow.ArrayData, bool)) (arrow.RecordBatch, error) {
 	cols := make([]arrow.Array, 0, schema.NumFields())
 	defer func() {
 		for _, c := range cols {
@@ -172,12 +173,12 @@ func gatherRecord(mem memory.Allocator, schema *arrow.Schema, spans []span, sour
 	for _, s := range spans {
 		n += int64(s.n)
 	}
-	srcs := make([]arrow.ArrayData, sources)
+	srcs, foreign := make([]arrow.ArrayData, sources), make([]bool, sources)
 	for f := range schema.NumFields() {
 		for i := range srcs {
-			srcs[i] = column(i, f)
+			srcs[i], foreign[i] = column(i, f)
 		}
-		data, err := gather(mem, schema.Field(f).Type, srcs, spans)
+		data, err := gatherColumn(mem, schema.Field(f).Type, srcs, foreign, spans)
 		if err != nil {
 			return nil, err
 		}

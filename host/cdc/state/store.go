@@ -15,7 +15,6 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 	"github.com/google/uuid"
 
-	"github.com/weir-data/weir/host/fault"
 	"github.com/weir-data/weir/host/storage"
 )
 
@@ -88,8 +87,8 @@ type State struct {
 	store    *Store
 	manifest Manifest
 	schema   *arrow.Schema
-	runs     []view  // oldest first
-	columns  [][]int // of each run, where each column of the schema is; -1: it has none
+	runs     []view    // oldest first
+	columns  [][]place // of each run, for each column of the schema
 }
 
 // view is the part of a run that counts.
@@ -142,35 +141,13 @@ func (st *State) add(ctx context.Context, info RunInfo) error {
 func (st *State) give(values []arrow.Field) error {
 	st.schema = Schema(values...)
 	for _, v := range st.runs {
-		places, err := columnsOf(v.run, st.schema)
+		places, err := columnsOf(v.run, st.schema, st.store.mem)
 		if err != nil {
 			return err
 		}
 		st.columns = append(st.columns, places)
 	}
 	return nil
-}
-
-// columnsOf finds the columns of a schema in a run.
-func columnsOf(r *run, schema *arrow.Schema) ([]int, error) {
-	places := make([]int, schema.NumFields())
-	for i, f := range schema.Fields() {
-		if i < Values {
-			places[i] = i
-			continue
-		}
-		places[i] = -1
-		for j, have := range r.schema.Fields() {
-			if j >= Values && have.Name == f.Name {
-				places[i] = j
-			}
-		}
-		if j := places[i]; j >= 0 && !arrow.TypeEqual(r.schema.Field(j).Type, f.Type) {
-			return nil, fault.New("CDC_STATE_TYPE", "column %s has type %s in the state and %s in the target", f.Name, r.schema.Field(j).Type, f.Type).
-				At(fault.Where{File: r.name}).WithHint("Run a full refresh of the target")
-		}
-	}
-	return places, nil
 }
 
 // Release gives up the state.

@@ -183,8 +183,8 @@ func (w *runWriter) drop() {
 
 // block writes one block.
 func (w *runWriter) block(ctx context.Context, spans []span) error {
-	rec, err := gatherRecord(w.store.mem, w.schema, spans, len(w.pending), func(src, col int) arrow.ArrayData {
-		return w.pending[src].Column(col).Data()
+	rec, err := gatherRecord(w.store.mem, w.schema, spans, len(w.pending), func(src, col int) (arrow.ArrayData, bool) {
+		return w.pending[src].Column(col).Data(), false
 	})
 	if err != nil {
 		return err
