@@ -136,7 +136,7 @@ func (st *State) take(sources []source, spans []span) (rec arrow.RecordBatch, er
 		}
 		return sources[src].block.columns[p.at], p.foreign
 	}
-	err = guard("a run", func() (err error) {
+	err = guard(someRun, func() (err error) {
 		rec, err = gatherRecord(st.store.mem, st.schema, spans, len(sources), column)
 		return err
 	})

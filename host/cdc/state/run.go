@@ -3,8 +3,7 @@ package state
 import (
 	"context"
 	"errors"
-	"io/fs"
-	"os"
+	"fmt"
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
@@ -12,22 +11,22 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/ipc"
 	"github.com/zeebo/xxh3"
-	"golang.org/x/sys/unix"
 
 	"github.com/weir-data/weir/host/fault"
-	"github.com/weir-data/weir/host/storage"
 )
 
 // run is an open run: its bytes, and the blocks that were asked for.
 type run struct {
 	name   string
-	info   RunInfo
 	index  *index
 	starts []int64 // row at which each block starts
 	schema *arrow.Schema
 
 	data   []byte
 	unmap  func() error
+	store  *Store
+	copied bool // the bytes are a local copy's
+	broken atomic.Bool
 	reader *ipc.FileReader
 	refs   atomic.Int64
 
@@ -53,11 +52,11 @@ func openRun(ctx context.Context, s *Store, info RunInfo) (*run, error) {
 	if !ok {
 		return nil, corrupt(info.Name, "its index in the manifest is wrong")
 	}
-	data, unmap, err := s.bytesOf(ctx, info)
+	data, unmap, copied, err := s.bytesOf(ctx, info)
 	if err != nil {
 		return nil, err
 	}
-	r := &run{name: info.Name, info: info, index: x, data: data, unmap: unmap, blocks: make([]*block, len(x.blocks))}
+	r := &run{name: info.Name, index: x, data: data, unmap: unmap, store: s, copied: copied, blocks: make([]*block, len(x.blocks))}
 	r.refs.Store(1)
 	row := int64(0)
 	for _, b := range x.blocks {
@@ -66,14 +65,14 @@ func openRun(ctx context.Context, s *Store, info RunInfo) (*run, error) {
 	}
 	err = r.guard(func() error {
 		if int64(len(data)) != info.Bytes || x.sumEnds(data[:x.head], data[x.tail():]) != x.sum {
-			return corrupt(info.Name, "its head or its footer is not what was written")
+			return r.damaged("its head or its footer is not what was written")
 		}
 		if r.reader, err = ipc.NewMappedFileReader(data, ipc.WithAllocator(s.mem)); err != nil {
 			return err
 		}
 		r.schema = r.reader.Schema()
 		if r.reader.NumRecords() != len(x.blocks) || !hasEntries(r.schema) {
-			return corrupt(info.Name, "it holds something else")
+			return r.damaged("it holds something else")
 		}
 		return nil
 	})
@@ -101,20 +100,35 @@ func (r *run) release() error {
 	return errors.Join(err, r.unmap())
 }
 
+// damaged says that the run is. Of a copy only that is known: it is removed, and
+// doing the same again reads the run itself.
+func (r *run) damaged(format string, args ...any) error {
+	if !r.copied {
+		return corrupt(r.name, format, args...)
+	}
+	r.broken.Store(true)
+	r.store.uncopy(r.name)
+	return fault.New("CDC_STATE_CORRUPT", "the local copy of a run is damaged: %s", fmt.Sprintf(format, args...)).
+		At(fault.Where{File: r.name}).WithHint("The copy was removed: run it again").Retryable()
+}
+
+// someRun says that one of several runs is damaged.
+func someRun(format string, args ...any) error { return corrupt(runFolder, format, args...) }
+
 // guard turns what reading damaged or vanished bytes can end in (a panic of the
 // Arrow library, a fault of a mapped page) into an error that names the file.
-func (r *run) guard(read func() error) error { return guard(r.name, read) }
+func (r *run) guard(read func() error) error { return guard(r.damaged, read) }
 
-func guard(name string, read func() error) (err error) {
+func guard(damaged func(format string, args ...any) error, read func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
 		if p := recover(); p != nil {
-			err = corrupt(name, "%v", p)
+			err = damaged("%v", p)
 		}
 	}()
 	err = read()
 	if err != nil && fault.CodeOf(err) == "" && !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) {
-		err = corrupt(name, "%v", err)
+		err = damaged("%v", err)
 	}
 	return err
 }
@@ -126,7 +140,7 @@ func (r *run) block(i int, whole bool) (*block, error) {
 	at := r.index.blocks[i]
 	if r.blocks[i] == nil {
 		if xxh3.Hash(r.data[at.from:at.body]) != at.headerSum {
-			return nil, corrupt(r.name, "the header of block %d is not what was written", i)
+			return nil, r.damaged("the header of block %d is not what was written", i)
 		}
 		rec, err := r.reader.RecordBatchAt(i)
 		if err != nil {
@@ -134,7 +148,7 @@ func (r *run) block(i int, whole bool) (*block, error) {
 		}
 		if rec.NumRows() != at.rows {
 			rec.Release()
-			return nil, corrupt(r.name, "block %d has %d rows, not %d", i, rec.NumRows(), at.rows)
+			return nil, r.damaged("block %d has %d rows, not %d", i, rec.NumRows(), at.rows)
 		}
 		b := &block{rec: rec}
 		for _, col := range rec.Columns() {
@@ -149,7 +163,7 @@ func (r *run) block(i int, whole bool) (*block, error) {
 	b := r.blocks[i]
 	if whole && !b.checked {
 		if xxh3.Hash(r.data[at.body:at.to]) != at.contentSum {
-			return nil, corrupt(r.name, "block %d is not what was written", i)
+			return nil, r.damaged("block %d is not what was written", i)
 		}
 		b.checked = true
 	}
@@ -195,44 +209,3 @@ func textsOf(src arrow.ArrayData) (texts, error) {
 }
 
 func (t texts) at(i int) []byte { return t.data[t.offsets[i]:t.offsets[i+1]] }
-
-// bytesOf gives the bytes of a run, mapped where that is possible.
-func (s *Store) bytesOf(ctx context.Context, info RunInfo) ([]byte, func() error, error) {
-	if path, ok := storage.LocalPath(s.files, info.Name); ok {
-		data, err := mapFile(path, info.Bytes)
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil, nil, corrupt(info.Name, "it is missing")
-		}
-		if errors.Is(err, errSize) {
-			return nil, nil, corrupt(info.Name, "it does not have its %d bytes", info.Bytes)
-		}
-		if err != nil {
-			return nil, nil, storage.Coded(err, "map", info.Name)
-		}
-		return data, func() error { return unix.Munmap(data) }, nil
-	}
-	data, err := s.files.Get(ctx, info.Name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil, corrupt(info.Name, "it is missing")
-	}
-	return data, func() error { return nil }, err
-}
-
-var errSize = errors.New("unexpected size")
-
-// mapFile maps a file of a known size for reading.
-func mapFile(path string, size int64) (_ []byte, err error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	info, err := f.Stat()
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() || info.Size() != size || size <= 0 {
-		return nil, errSize
-	}
-	return unix.Mmap(int(f.Fd()), 0, int(size), unix.PROT_READ, unix.MAP_SHARED)
-}

@@ -107,7 +107,7 @@ func (s *scanner) Next() bool {
 	}
 	var sources []source
 	var spans []span
-	s.err = guard("a run", func() (err error) {
+	s.err = guard(someRun, func() (err error) {
 		sources, spans, err = s.merge()
 		return err
 	})

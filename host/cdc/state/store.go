@@ -26,6 +26,8 @@ type Store struct {
 	files storage.Store
 	cache string
 	mem   memory.Allocator
+	once  sync.Once
+	local *storage.Dir // of copies, see cache.go
 
 	mu    sync.Mutex
 	runs  map[string]*run     // open, by name
@@ -177,9 +179,14 @@ func (st *State) Entries() int64 { return st.manifest.Entries }
 func (s *Store) open(ctx context.Context, info RunInfo) (*run, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if r := s.runs[info.Name]; r != nil {
+	if r := s.runs[info.Name]; r != nil && !r.broken.Load() {
 		r.retain()
 		return r, nil
+	} else if r != nil {
+		delete(s.runs, info.Name)
+		if err := r.release(); err != nil {
+			return nil, err
+		}
 	}
 	r, err := openRun(ctx, s, info)
 	if err != nil {

@@ -68,7 +68,14 @@ func (s *Store) Sweep(ctx context.Context, keep int64) error {
 		}
 		fpSwept.Hit()
 	}
-	return s.adopt(kept)
+	if err := s.adopt(kept); err != nil {
+		return err
+	}
+	return s.evict(ctx, func(name string) bool {
+		stamp, _ := runStamp(name)
+		_, ok := named[name]
+		return ok || stamp >= keep || !s.forget(name)
+	})
 }
 
 // forget says whether this store has no use for a run that no manifest names.

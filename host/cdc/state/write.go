@@ -231,7 +231,7 @@ func (w *runWriter) start(ctx context.Context) error {
 	if w.file != nil {
 		return nil
 	}
-	out, err := w.store.files.Create(ctx, w.name)
+	out, err := w.store.create(ctx, w.name)
 	if err != nil {
 		return err
 	}
