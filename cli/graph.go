@@ -116,7 +116,11 @@ func became(n *pipeline.Node, f *pipeline.FlowState) string {
 	if len(n.Flows) > 1 {
 		line = f.Name + ": " + line
 	}
-	if f.State == "COMPLETED" {
+	switch {
+	case f.State != "COMPLETED":
+	case f.Upserted != nil && f.Deleted != nil:
+		line += fmt.Sprintf(", %d upserted, %d deleted", *f.Upserted, *f.Deleted)
+	default:
 		line += fmt.Sprintf(", %d written", f.Written)
 	}
 	if f.Dropped > 0 {

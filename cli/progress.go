@@ -38,7 +38,11 @@ func (p *progress) observe(ev pipeline.Progress) {
 	switch ev.State {
 	case pipeline.Running:
 		if ev.Batch >= 0 {
-			p.show(fmt.Sprintf("%s: batch %d committed, %d rows written", subject(ev), ev.Batch, ev.Metrics.RowsWritten))
+			did := fmt.Sprintf("%d rows written", ev.Metrics.RowsWritten)
+			if c := ev.Metrics.Changes; c != nil {
+				did = fmt.Sprintf("%d upserted, %d deleted", c.Upserted, c.Deleted)
+			}
+			p.show(fmt.Sprintf("%s: batch %d committed, %s", subject(ev), ev.Batch, did))
 		}
 	case pipeline.Completed, pipeline.Failed, pipeline.Skipped, pipeline.Canceled:
 		if ev.Flow != "" {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -203,6 +204,11 @@ func writeResultJSON(w io.Writer, r *pipeline.Result) error {
 }
 
 func writeResultText(w io.Writer, r *pipeline.Result) error {
+	header := []string{"DATASET", "STATE", "BATCHES", "FILES", "READ", "WRITTEN", "DROPPED", "QUARANTINED", "RESCUED"}
+	merges := slices.ContainsFunc(r.Flows, func(f pipeline.FlowResult) bool { return f.Changes != nil })
+	if merges {
+		header = append(header, "UPSERTED", "DELETED")
+	}
 	rows := make([][]string, 0, len(r.Flows))
 	for _, f := range r.Flows {
 		name := f.Dataset
@@ -210,10 +216,17 @@ func writeResultText(w io.Writer, r *pipeline.Result) error {
 			name += " (" + f.Flow + ")"
 		}
 		n := func(v int64) string { return strconv.FormatInt(v, 10) }
-		rows = append(rows, []string{name, string(f.State), n(f.Batches), n(f.Files), n(f.RowsRead), n(f.RowsWritten), n(f.Dropped), n(f.Quarantined), n(f.Rescued)})
+		row := []string{name, string(f.State), n(f.Batches), n(f.Files), n(f.RowsRead), n(f.RowsWritten), n(f.Dropped), n(f.Quarantined), n(f.Rescued)}
+		switch {
+		case f.Changes != nil:
+			row[5] = "-" // rows of the table come and go
+			row = append(row, n(f.Changes.Upserted), n(f.Changes.Deleted))
+		case merges:
+			row = append(row, "-", "-")
+		}
+		rows = append(rows, row)
 	}
-	header := []string{"DATASET", "STATE", "BATCHES", "FILES", "READ", "WRITTEN", "DROPPED", "QUARANTINED", "RESCUED"}
-	if err := writeTable(w, header, rows, 2, 3, 4, 5, 6, 7, 8); err != nil {
+	if err := writeTable(w, header, rows, 2, 3, 4, 5, 6, 7, 8, 9, 10); err != nil {
 		return err
 	}
 	var b strings.Builder

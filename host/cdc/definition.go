@@ -25,7 +25,8 @@ const (
 	// key and sequence; a number from 0 follows.
 	TieColumn = "__weir_cdc_tie_"
 
-	hiddenPrefix = "__weir_cdc_"
+	// HiddenPrefix is that of all of them.
+	HiddenPrefix = "__weir_cdc_"
 )
 
 // The columns that SCD type 2 adds, unless the definition asks for technical ones.
@@ -109,7 +110,7 @@ func (d *Definition) Schema(rows *arrow.Schema) (*arrow.Schema, error) {
 	var fields []arrow.Field
 	for _, f := range rows.Fields() {
 		switch {
-		case strings.HasPrefix(f.Name, hiddenPrefix):
+		case strings.HasPrefix(f.Name, HiddenPrefix):
 			continue
 		case d.adds(f.Name) || strings.EqualFold(f.Name, StartColumn) || strings.EqualFold(f.Name, EndColumn):
 			return nil, d.fault("AUTOCDC_RESERVED_COLUMN", "the rows have a column %s, which is the target's own", f.Name).

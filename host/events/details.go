@@ -137,14 +137,15 @@ type FlowProgressDetails struct {
 
 // FlowMetrics are the figures of a flow.
 type FlowMetrics struct {
-	OutputRows     int64 `json:"num_output_rows"`
-	UpsertedRows   int64 `json:"num_upserted_rows,omitempty"`
-	DeletedRows    int64 `json:"num_deleted_rows,omitempty"`
-	BacklogFiles   int64 `json:"backlog_files"`
-	BacklogBytes   int64 `json:"backlog_bytes"`
-	ExecutorTimeMS int64 `json:"executor_time_ms"`
-	Fuel           int64 `json:"fuel,omitempty"`
-	GuestMicros    int64 `json:"guest_us,omitempty"`
+	// OutputRows is absent from a flow that merges changes, the other two from any else.
+	OutputRows     *int64 `json:"num_output_rows,omitempty"`
+	UpsertedRows   *int64 `json:"num_upserted_rows,omitempty"`
+	DeletedRows    *int64 `json:"num_deleted_rows,omitempty"`
+	BacklogFiles   int64  `json:"backlog_files"`
+	BacklogBytes   int64  `json:"backlog_bytes"`
+	ExecutorTimeMS int64  `json:"executor_time_ms"`
+	Fuel           int64  `json:"fuel,omitempty"`
+	GuestMicros    int64  `json:"guest_us,omitempty"`
 }
 
 // DataQuality is what the expectations saw. A dropped row counts once, however

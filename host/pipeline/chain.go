@@ -44,10 +44,6 @@ type functionLog func(t *stream.Task, function string, level abi.LogLevel, messa
 func (p *Pipeline) chainOf(f *flow, schemas schemaOf, log functionLog) *chain {
 	c := newChain(log)
 	b := &f.body
-	if f.kind == autoCDCFlow {
-		c.source, c.labels = b.streamInput(), []string{"AUTO CDC"}
-		return c
-	}
 	var view *dataset // whose query b is
 	for {
 		var rules []expect.Rule
@@ -74,6 +70,10 @@ func (p *Pipeline) chainOf(f *flow, schemas schemaOf, log functionLog) *chain {
 		view = c.source.dataset
 		b = view.query()
 	}
+	if f.kind == autoCDCFlow && f.readsFeed() {
+		c.steps = append(c.steps, withoutOldImages(p.engine))
+		c.labels = append(c.labels, "without old images")
+	}
 	slices.Reverse(c.steps)
 	slices.Reverse(c.labels)
 	c.end(p, f)
@@ -86,6 +86,11 @@ func (c *chain) end(p *Pipeline, f *flow) {
 	if f.kind == snapshotFlow {
 		c.addRules(p, d.rules)
 		c.labels = append(c.labels, "AUTO CDC FROM SNAPSHOT")
+		return
+	}
+	if f.kind == autoCDCFlow {
+		c.steps = append(c.steps, &changeStep{flow: f, engine: p.engine, stream: c.source != nil, rules: d.rules, alloc: p.opts.Alloc})
+		c.labels = append(c.labels, "AUTO CDC")
 		return
 	}
 	if f.byName && len(d.columns) > 0 {
@@ -134,7 +139,15 @@ func (p *Pipeline) marking(last stream.Step, rules []expect.Rule) *sqlStep {
 	if !own {
 		s = &sqlStep{engine: p.engine, query: sql.Query{Text: "SELECT * FROM source", Stream: "source"}, from: "source"}
 	}
-	q := &s.query
+	withRules(&s.query, rules)
+	if own {
+		return nil
+	}
+	return s
+}
+
+// withRules lets a query mark the rows that violate a rule.
+func withRules(q *sql.Query, rules []expect.Rule) {
 	q.Expectations, q.ExpectationNames, q.NullPass, q.GuestRules = nil, nil, nil, false
 	for _, r := range rules {
 		q.Expectations = append(q.Expectations, r.Condition)
@@ -142,10 +155,6 @@ func (p *Pipeline) marking(last stream.Step, rules []expect.Rule) *sqlStep {
 		q.NullPass = append(q.NullPass, r.NullPass)
 		q.GuestRules = q.GuestRules || r.Guest
 	}
-	if own {
-		return nil
-	}
-	return s
 }
 
 // label names a body for people.

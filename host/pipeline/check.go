@@ -30,15 +30,7 @@ func (g *graph) checkDataset(d *dataset) error {
 		return fault.New("INCOMPATIBLE_FLOWS", "a flow of snapshots and others fill one table").At(d.flows[i].where()).
 			WithHint("What the next snapshot lacks was deleted, so nothing else can fill its table: fill two")
 	}
-	cdc := func(f *flow) bool { return f.kind == autoCDCFlow }
-	if i := slices.IndexFunc(d.flows, cdc); i >= 0 && len(d.flows) > 1 {
-		f := d.flows[i]
-		if j := slices.IndexFunc(d.flows, func(f *flow) bool { return !cdc(f) }); j >= 0 {
-			return fault.New("INCOMPATIBLE_FLOWS", "an AUTO CDC flow and the %s flow %s fill one table", d.flows[j].kind, d.flows[j].name).
-				At(f.where()).WithHint("What AUTO CDC merges and what is appended cannot share a table: fill two")
-		}
-	}
-	return nil
+	return d.checkMerges()
 }
 
 // checkFlow holds streams and batches apart: what is appended batch by batch
@@ -62,8 +54,8 @@ func checkFlow(f *flow) error {
 			WithHint("Read one of them without STREAM")
 	}
 	streaming := len(streams) == 1
-	switch f.kind {
-	case completeFlow:
+	switch {
+	case f.kind == completeFlow:
 		if streaming {
 			return refuse("INVALID_FLOW_QUERY_TYPE", "Cannot create materialized view from streaming query: %s is read as a stream", streams[0].id()).At(streams[0].place).
 				WithHint("Read it without STREAM, or make a streaming table")
@@ -71,12 +63,12 @@ func checkFlow(f *flow) error {
 		if st := f.body.statement; st != nil && st.Query != "" {
 			return st.CheckAliases()
 		}
-	case onceFlow:
+	case f.runsOnce():
 		if streaming {
 			return refuse("INVALID_FLOW_QUERY_TYPE", "a flow that runs once reads %s as a stream", streams[0].id()).At(streams[0].place).
-				WithHint("Read it without STREAM: everything that is there is appended one time")
+				WithHint("Read it without STREAM: everything that is there is taken one time")
 		}
-	case snapshotFlow:
+	case f.kind == snapshotFlow:
 		if streaming {
 			return refuse("INVALID_FLOW_QUERY_TYPE", "a flow of snapshots reads %s as a stream", streams[0].id()).At(streams[0].place).
 				WithHint("Read it without STREAM: a snapshot is all that is there")
@@ -87,7 +79,7 @@ func checkFlow(f *flow) error {
 					WithHint("Put the expectations on %s: a row that they drop there keeps its key", f.target.id)
 			}
 		}
-	case viewFlow:
+	case f.kind == viewFlow:
 		if f.target.kind == persistentView {
 			return checkPersistent(f, streaming)
 		}
@@ -182,22 +174,4 @@ func batchFiles(b *body) string {
 		}
 	}
 	return ""
-}
-
-// checkRunnable refuses flows that can be planned and not be run, before an
-// update writes anything.
-func (g *graph) checkRunnable(chosen *selection) error {
-	for _, d := range g.order {
-		if !chosen.run[d] {
-			continue
-		}
-		for _, f := range d.flows {
-			switch f.kind {
-			case autoCDCFlow:
-				return fault.New("NOT_SUPPORTED", "AUTO CDC flows can be planned, and cannot be run yet").At(f.where()).
-					WithHint("`weir dry-run` checks it; leave the dataset out of the update with --refresh")
-			}
-		}
-	}
-	return nil
 }

@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"context"
+	"errors"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
@@ -36,11 +37,11 @@ func (p *Pipeline) anyChainOf(f *flow, schemas schemaOf, log functionLog) *chain
 
 // complete computes a batch query and lets its rows replace those of the table,
 // or appends them once.
-func (u *update) complete(ctx context.Context, fl *flow, f *FlowResult) (stream.Result, error) {
+func (u *update) complete(ctx context.Context, fl *flow, f *FlowResult) (_ stream.Result, err error) {
 	d := fl.target
 	none := stream.Result{TargetVersion: -1}
 	c := u.p.batchChainOf(fl, u.p.tableSchema, u.functionLine)
-	q := &stream.Refresh{Flow: *u.flow(fl, c), Once: fl.kind == onceFlow, Policy: d.refreshPolicy}
+	q := &stream.Refresh{Flow: *u.flow(fl, c), Once: fl.runsOnce(), Policy: d.refreshPolicy}
 	missing, err := u.p.wholeInputs(ctx, c, &q.Files, &q.Absent)
 	if err != nil {
 		return none, err
@@ -50,6 +51,11 @@ func (u *update) complete(ctx context.Context, fl *flow, f *FlowResult) (stream.
 		return none, nil
 	}
 	u.warnOfFiles(f, q.Files)
+	release, err := u.merge(fl, &q.Flow)
+	if err != nil {
+		return none, err
+	}
+	defer func() { err = errors.Join(err, release()) }()
 	if q.Fingerprint, err = u.p.fingerprint(fl); err != nil {
 		return none, err
 	}

@@ -87,10 +87,7 @@ func registerFlow(g *graph, s *Spec, m *module, decl *abi.Flow) error {
 			f.kind = onceFlow
 		}
 	case abi.FlowAutoCDC:
-		if decl.Once {
-			return fault.New("NOT_SUPPORTED", "AUTO CDC flows that run once").At(at).At(place).WithHint("Leave once out")
-		}
-		f.kind = autoCDCFlow
+		f.kind, f.once = autoCDCFlow, decl.Once
 		f.cdc = changesOfManifest(decl)
 	case abi.FlowAutoCDCFromSnapshot:
 		f.kind = snapshotFlow
@@ -105,7 +102,7 @@ func registerFlow(g *graph, s *Spec, m *module, decl *abi.Flow) error {
 		}
 		f.body = *b
 	} else {
-		f.body.inputs = []*input{{alias: "source", stream: f.kind != onceFlow && f.kind != snapshotFlow, written: decl.Source, options: decl.SourceOptions, place: place}}
+		f.body.inputs = []*input{{alias: "source", stream: !f.runsOnce() && f.kind != snapshotFlow, written: decl.Source, options: decl.SourceOptions, place: place}}
 	}
 	return addFlow(g, f, decl.Name, decl.Target)
 }

@@ -22,8 +22,14 @@ func (u *update) logFlow(f *FlowResult, message string) {
 		e.Level = events.Warn
 	case Completed:
 		details.Metrics = &events.FlowMetrics{
-			OutputRows: f.RowsWritten, BacklogFiles: max(f.backlog.Files, 0), BacklogBytes: max(f.backlog.Bytes, 0),
+			BacklogFiles: max(f.backlog.Files, 0), BacklogBytes: max(f.backlog.Bytes, 0),
 			ExecutorTimeMS: f.Ended.Sub(f.Started).Milliseconds(), Fuel: f.Fuel, GuestMicros: f.GuestMicros,
+		}
+		if c := f.Changes; c != nil {
+			details.Metrics.UpsertedRows, details.Metrics.DeletedRows = &c.Upserted, &c.Deleted
+		} else {
+			written := f.RowsWritten
+			details.Metrics.OutputRows = &written
 		}
 		details.DataQuality = &events.DataQuality{
 			DroppedRecords: f.Dropped, QuarantinedRecords: f.Quarantined,
@@ -118,6 +124,15 @@ func (u *update) observe(ctx context.Context, fl *flow, f *FlowResult, p stream.
 		f.Warnings = append(f.Warnings, out.Message)
 		u.log.Emit(events.Event{Type: events.FlowProgress, Level: events.Warn, Message: out.Message, Origin: origin,
 			Error: events.FailureOf(p.Err), Details: events.FlowProgressDetails{Status: string(Running)}})
+	case stream.Noticed:
+		out.Message = p.Notice.String()
+		level := events.Info
+		if !p.Notice.Info {
+			level = events.Warn
+			f.Warnings = append(f.Warnings, out.Message)
+		}
+		u.log.Emit(events.Event{Type: events.FlowProgress, Level: level, Message: out.Message, Origin: origin,
+			Details: events.FlowProgressDetails{Status: string(Running)}})
 	case stream.BatchCommitted:
 		f.add(p.Metrics)
 		f.backlog = p.Backlog
@@ -149,6 +164,11 @@ func (m *Metrics) add(s stream.Metrics) {
 	m.DroppedMalformed += s.DroppedMalformed
 	m.LostValues += s.LostValues
 	m.OldImages += s.OldImages
+	if m.Changes != nil {
+		sum := *m.Changes // the old ones may be with an observer
+		sum.Add(s.Applied)
+		m.Changes = &sum
+	}
 	m.Fuel += s.Fuel
 	m.GuestMicros += s.GuestTime.Microseconds()
 }

@@ -75,7 +75,7 @@ func TestTheEventLogTellsTheLifeOfAnUpdate(t *testing.T) {
 		switch d, _ := events.DetailsOf[events.FlowProgressDetails](&e); {
 		case e.Type == events.FlowProgress && e.Origin.DatasetName == "dev.silver.kept" && d.Status == "COMPLETED":
 			ids["kept"] = e.Origin.FlowID
-			if d.Metrics == nil || d.Metrics.OutputRows != 2 || d.DataQuality == nil || d.DataQuality.DroppedRecords != 1 ||
+			if d.Metrics == nil || d.Metrics.OutputRows == nil || *d.Metrics.OutputRows != 2 || d.DataQuality == nil || d.DataQuality.DroppedRecords != 1 ||
 				!slices.Equal(d.DataQuality.Expectations, []events.Expectation{
 					{Name: "positive", Dataset: "dev.silver.kept", Passed: 2, Failed: 1}, {Name: "small", Dataset: "dev.silver.kept", Passed: 2, Failed: 1},
 				}) {

@@ -65,7 +65,7 @@ func (s steps) Run(ctx context.Context, t *stream.Task, in array.RecordReader) (
 // ruledViews gives the temporary views with expectations that a flow passes: of
 // a stream's the nearest to the source first, of a batch query's each once.
 func (f *flow) ruledViews() []*dataset {
-	if f.kind == completeFlow || f.kind == onceFlow {
+	if f.kind == completeFlow || f.runsOnce() {
 		return f.body.ruledBatchViews(nil)
 	}
 	var out []*dataset

@@ -27,8 +27,9 @@ func (p *Pipeline) fingerprint(f *flow) (string, error) {
 		PartitionBy, ClusterBy []string
 		Comment                string
 		Properties             map[string]string
-		Keys                   []Key `json:",omitempty"`
-	}{fingerprintFormat, p.bodyPrint(&f.body), columnPrints(d.columns), d.rules, f.rowErrorPolicy(), d.partitionBy, d.clusterBy, d.comment, d.properties, keysOf(d.keys)})
+		Keys                   []Key  `json:",omitempty"`
+		Changes                string `json:",omitempty"`
+	}{fingerprintFormat, p.bodyPrint(&f.body), columnPrints(d.columns), d.rules, f.rowErrorPolicy(), d.partitionBy, d.clusterBy, d.comment, d.properties, keysOf(d.keys), f.cdc.print()})
 	if err != nil {
 		return "", err
 	}

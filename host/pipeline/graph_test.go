@@ -249,7 +249,19 @@ func TestGraphRefusals(t *testing.T) {
 		"a flow named as another table": {[]func(*built){source, target("t"), insert("A", "t", "STREAM(a)")}, "FLOW_NAME_CONFLICTS_WITH_TABLE", []string{`"a"`, "line 3"}},
 		"a cycle through a second flow": {[]func(*built){source, table("t", "STREAM(a)"), table("u", "STREAM(t)"), insert("f", "t", "STREAM(u)")}, "CIRCULAR_DEPENDENCY", []string{"c.s.t ← c.s.u ← c.s.t"}},
 		"append and auto cdc":           {[]func(*built){source, table("t", "STREAM(a)"), manifest(abi.Manifest{Flows: []abi.Flow{{Name: "f", Type: abi.FlowAutoCDC, Target: "t", Source: "a", Keys: []string{"id"}}}})}, "INCOMPATIBLE_FLOWS", []string{"append flow t"}},
-		"auto cdc once":                 {[]func(*built){source, target("t"), manifest(abi.Manifest{Flows: []abi.Flow{{Type: abi.FlowAutoCDC, Target: "t", Source: "a", Once: true}}})}, "NOT_SUPPORTED", []string{"AUTO CDC", "once"}},
+		// covers A76: flows into one table share its rows.
+		"two auto cdc flows of other keys": {[]func(*built){source, target("t"), manifest(abi.Manifest{Flows: []abi.Flow{
+			{Name: "f", Type: abi.FlowAutoCDC, Target: "t", Source: "a", Keys: []string{"id", "n"}}, {Name: "g", Type: abi.FlowAutoCDC, Target: "t", Source: "a", Keys: []string{"ID"}},
+		}})}, "AUTOCDC_FLOWS_DISAGREE", []string{"flow f has (id, n)", "flow g has (ID)"}},
+		"two auto cdc flows of other types": {[]func(*built){source, target("t"), manifest(abi.Manifest{Flows: []abi.Flow{
+			{Name: "f", Type: abi.FlowAutoCDC, Target: "t", Source: "a", Keys: []string{"id"}, StoredAsSCDType: 1}, {Name: "g", Type: abi.FlowAutoCDC, Target: "t", Source: "a", Keys: []string{"id"}, StoredAsSCDType: 2},
+		}})}, "AUTOCDC_FLOWS_DISAGREE", []string{"SCD type"}},
+		"two auto cdc flows of other ties": {[]func(*built){source, target("t"), manifest(abi.Manifest{Flows: []abi.Flow{
+			{Name: "f", Type: abi.FlowAutoCDC, Target: "t", Source: "a", Keys: []string{"id"}, TiesLastBy: []string{"n"}}, {Name: "g", Type: abi.FlowAutoCDC, Target: "t", Source: "a", Keys: []string{"id"}},
+		}})}, "AUTOCDC_FLOWS_DISAGREE", []string{"equal sequences"}},
+		"two auto cdc flows of other nulls": {[]func(*built){source, target("t"), manifest(abi.Manifest{Flows: []abi.Flow{
+			{Name: "f", Type: abi.FlowAutoCDC, Target: "t", Source: "a", Keys: []string{"id"}, IgnoreNullUpdates: true}, {Name: "g", Type: abi.FlowAutoCDC, Target: "t", Source: "a", Keys: []string{"id"}, IgnoreNullUpdatesExceptList: []string{"n"}},
+		}})}, "AUTOCDC_FLOWS_DISAGREE", []string{"all but (n)"}},
 
 		// covers A117: others can compute a persistent view.
 		"a streaming persistent view": {[]func(*built){source, shared("v", "STREAM(a)")}, "INVALID_FLOW_QUERY_TYPE", []string{"persistent view", "line 2"}},

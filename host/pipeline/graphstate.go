@@ -20,12 +20,15 @@ type FlowState struct {
 	Name string `json:"name"`
 	Kind string `json:"kind"`
 	// State is a word of the event log; empty when the flow never ran.
-	State       string    `json:"state,omitempty"`
-	UpdateID    string    `json:"update_id,omitempty"`
-	Time        time.Time `json:"time,omitzero"`
-	Written     int64     `json:"written"`
-	Dropped     int64     `json:"dropped"`
-	Quarantined int64     `json:"quarantined"`
+	State    string    `json:"state,omitempty"`
+	UpdateID string    `json:"update_id,omitempty"`
+	Time     time.Time `json:"time,omitzero"`
+	Written  int64     `json:"written"`
+	// Upserted and Deleted stand in place of Written for a flow that merges changes.
+	Upserted    *int64 `json:"upserted,omitempty"`
+	Deleted     *int64 `json:"deleted,omitempty"`
+	Dropped     int64  `json:"dropped"`
+	Quarantined int64  `json:"quarantined"`
 	// Failed counts what each expectation refused, those that only warn included.
 	Failed map[string]int64 `json:"failed_expectations,omitempty"`
 	Error  string           `json:"error,omitempty"`
@@ -120,7 +123,10 @@ func (p *Pipeline) lastStates(ctx context.Context, g *Graph) (map[flowKey]FlowSt
 			key := flowKey{e.Origin.DatasetName, e.Origin.FlowName}
 			s := FlowState{State: d.Status, UpdateID: e.Origin.UpdateID, Time: e.Timestamp}
 			if d.Metrics != nil {
-				s.Written = d.Metrics.OutputRows
+				if n := d.Metrics.OutputRows; n != nil {
+					s.Written = *n
+				}
+				s.Upserted, s.Deleted = d.Metrics.UpsertedRows, d.Metrics.DeletedRows
 			}
 			if d.DataQuality != nil {
 				s.Dropped, s.Quarantined = d.DataQuality.DroppedRecords, d.DataQuality.QuarantinedRecords

@@ -19,6 +19,9 @@ const kindProperty = "weir.datasetType"
 // propertiesOf gives the properties that a table of the dataset gets.
 func propertiesOf(d *dataset) map[string]string {
 	out := map[string]string{kindProperty: strings.ToUpper(d.kind)}
+	if d.merges() {
+		out["delta.enableDeletionVectors"] = "true" // a changed row costs as much as it is long
+	}
 	maps.Copy(out, d.properties)
 	if len(d.properties) > 0 {
 		out[declaredProperty] = declaredText(slices.Sorted(maps.Keys(d.properties)))

@@ -31,7 +31,7 @@ func (u *update) checkLosses(ctx context.Context) error {
 
 func (u *update) checkLoss(ctx context.Context, f *flow) error {
 	p := u.p
-	if f.kind != appendFlow && f.kind != snapshotFlow {
+	if f.kind != appendFlow && (!f.merges() || f.runsOnce()) {
 		return nil
 	}
 	refuse := func(e *fault.Error) error {

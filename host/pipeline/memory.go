@@ -67,6 +67,15 @@ func (b budget) tasks(wanted int) int {
 	return max(1, min(wanted, int(b.heap()/taskMemory)))
 }
 
+// changes is about what the changes of one AUTO CDC flow may take of the heap
+// before they are spilled, 0 for the default.
+func (b budget) changes() int64 {
+	if b.total == 0 {
+		return 0
+	}
+	return max(16<<20, min(b.heap()/8, 256<<20))
+}
+
 // sqlLimit is the engine's share in its own words, "" for its default.
 func (b budget) sqlLimit() string {
 	if b.total == 0 {

@@ -133,6 +133,7 @@ type flow struct {
 	byName  bool
 	comment string
 	cdc     *changes // of an auto_cdc flow; of one from snapshots keys, type and history
+	once    bool     // an auto_cdc flow takes what is there one time
 	place   fault.Where
 }
 

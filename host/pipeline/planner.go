@@ -179,6 +179,7 @@ func (pl *planner) plan(ctx context.Context, d *dataset) (*arrow.Schema, error) 
 // out; nil when none can.
 func (pl *planner) columns(ctx context.Context, d *dataset, some bool) (*arrow.Schema, error) {
 	var all *arrow.Schema
+	var first *flow
 	for _, f := range d.flows {
 		of, err := pl.output(ctx, f)
 		if some && unknownYet(err) {
@@ -186,6 +187,14 @@ func (pl *planner) columns(ctx context.Context, d *dataset, some bool) (*arrow.S
 		}
 		if err != nil {
 			return nil, located(err, "PLAN_FAILED", f.where())
+		}
+		if d.merges() && all != nil {
+			if err := d.agree(first, all, f, of); err != nil {
+				return nil, err
+			}
+		}
+		if first == nil {
+			first = f
 		}
 		if len(d.flows) > 1 && len(d.columns) == 0 {
 			of = nullable(of) // a row of another flow may lack the column
@@ -233,10 +242,10 @@ func (pl *planner) output(ctx context.Context, f *flow) (*arrow.Schema, error) {
 			return nil, err
 		}
 	}
-	if f.kind == autoCDCFlow {
-		return pl.changed(ctx, f, relation.DataSchema(schema))
-	}
 	for _, s := range c.steps {
+		if _, last := s.(*changeStep); last {
+			return pl.changed(ctx, f, relation.DataSchema(schema))
+		}
 		if schema, err = s.Schema(ctx, schema); err != nil {
 			return nil, err
 		}

@@ -88,10 +88,22 @@ func (u *update) prepare(ctx context.Context, d *dataset, done map[*dataset]chan
 		reset.Quarantine = u.p.quarantineOf(d)
 	}
 	for _, f := range d.flows {
-		reset.Flows[f.name] = stream.ResetFlow{Checkpoint: u.p.checkpoint(f), Once: f.kind == onceFlow}
+		reset.Flows[f.name] = stream.ResetFlow{Checkpoint: u.p.checkpoint(f), Once: f.runsOnce()}
 	}
 	for _, name := range retired {
 		reset.Flows[name] = stream.ResetFlow{Checkpoint: u.p.folder("checkpoints", d.id, name)}
+	}
+	if d.merges() {
+		m, err := u.merger(d.flows[0])
+		if err != nil {
+			return u.unprepared(d, results, err)
+		}
+		reset.Apply = m
+		defer func() {
+			if err := m.def.State.Close(); err != nil {
+				u.p.opts.Logger.Warn(err.Error(), "dataset", d.id)
+			}
+		}()
 	}
 	if err := reset.Run(ctx); err != nil {
 		return u.unprepared(d, results, err)

@@ -52,7 +52,7 @@ CREATE OR REFRESH MATERIALIZED VIEW counted AS SELECT count(*) AS n FROM raw;
 		"another pipeline's table":    {`CREATE STREAMING TABLE theirs AS SELECT id FROM STREAM read_files('landing', format => 'json', schemaHints => 'id BIGINT');`, "TABLE_OWNED_BY_ANOTHER_PIPELINE"},
 		"a stream of another's mv":    {`CREATE STREAMING TABLE t AS SELECT id FROM STREAM(dev.gold.theirs);`, "STREAMING_FROM_MATERIALIZED_VIEW"},
 		"a table of nobody":           {`CREATE STREAMING TABLE foreign_one AS SELECT id FROM STREAM read_files('landing', format => 'json', schemaHints => 'id BIGINT');`, "TABLE_OR_VIEW_ALREADY_EXISTS"},
-		"an auto cdc flow":            {good + `CREATE STREAMING TABLE t; CREATE FLOW f AS AUTO CDC INTO t FROM STREAM(raw) KEYS (id) SEQUENCE BY id;`, "NOT_SUPPORTED"},
+		"auto cdc of an unknown tie":  {good + `CREATE STREAMING TABLE t TBLPROPERTIES ('pipelines.cdc.ties' = 'first'); CREATE FLOW f AS AUTO CDC INTO t FROM STREAM(raw) KEYS (id) SEQUENCE BY id;`, "INVALID_OPTION"},
 		"append beside auto cdc":      {good + `CREATE STREAMING TABLE t; CREATE FLOW f AS AUTO CDC INTO t FROM STREAM(raw) KEYS (id) SEQUENCE BY id; CREATE FLOW g AS INSERT INTO t BY NAME SELECT id FROM STREAM(raw);`, "INCOMPATIBLE_FLOWS"},
 		"a name of a quarantine":      {good + `CREATE STREAMING TABLE q (CONSTRAINT c EXPECT (id > 0) ON VIOLATION QUARANTINE) AS SELECT id FROM STREAM(raw); CREATE STREAMING TABLE Q_QUARANTINE AS SELECT id FROM STREAM(raw);`, "PIPELINE_DUPLICATE_IDENTIFIERS"},
 		"a name that differs by case": {good + `CREATE STREAMING TABLE RAW AS SELECT id FROM STREAM read_files('landing', format => 'json');`, "PIPELINE_DUPLICATE_IDENTIFIERS"},

@@ -125,7 +125,7 @@ func registerFlowStatement(g *graph, st *sql.Statement) error {
 	f := &flow{kind: appendFlow, byName: true, comment: def.Comment, place: fault.Where{File: st.File, Line: int64(st.Line)}}
 	switch {
 	case st.CDC != nil:
-		f.kind = autoCDCFlow
+		f.kind, f.once = autoCDCFlow, def.Once
 		f.cdc = changesOfStatement(st.CDC)
 		f.body = body{inputs: []*input{inputOf(st.File, &st.CDC.Source)}}
 	case def.Once:
@@ -183,7 +183,7 @@ func (g *graph) flowName(f *flow, written string) (string, error) {
 	}
 	if written != "" {
 		full, err := catalog.ParseName(written, g.defaults)
-		if err != nil || !isFolderName(full.Table) {
+		if err != nil || !isFolderName(full.Table) || full.Table == stream.StateFolder {
 			return "", refuse("INVALID_FLOW_NAME", "%q is also the name of a folder and cannot be used for it", written)
 		}
 		name = full.Table

@@ -89,7 +89,9 @@ type Metrics struct {
 	// OldImages are rows written that are old images of updates, from a change
 	// feed, while the column that says so was left out.
 	OldImages int64 `json:"old_images,omitempty"`
-	Retries   int64 `json:"retries"`
+	// Changes is what a flow that merges changes did; nil for any other.
+	Changes *stream.Counts `json:"changes,omitempty"`
+	Retries int64          `json:"retries"`
 	// Fuel is about the instructions that the functions of the committed batches
 	// ran, GuestMicros the time they ran, waiting for their input left out.
 	Fuel        int64 `json:"fuel,omitempty"`

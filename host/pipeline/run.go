@@ -53,9 +53,6 @@ func (u *update) check(ctx context.Context) error {
 	if err := u.p.checkDefinitions(ctx, u.chosen); err != nil {
 		return err
 	}
-	if err := u.p.graph.checkRunnable(u.chosen); err != nil {
-		return err
-	}
 	if err := u.p.checkDependencies(ctx, u.chosen); err != nil {
 		return err
 	}

@@ -34,7 +34,7 @@ func (a *snapshotApplier) Schema(rows *arrow.Schema) (*arrow.Schema, error) {
 func (p *Pipeline) snapshotDefinition(f *flow) cdc.Definition {
 	return cdc.Definition{
 		Dataset: f.target.id, Flow: f.name, Keys: f.cdc.keys, SCDType: f.cdc.scdType,
-		Tracked: cdc.Choice{Only: f.cdc.history, Except: f.cdc.historyExcept}, Technical: p.spec.IntervalColumns == intervalsTech,
+		Tracked: f.cdc.tracked, Technical: p.spec.IntervalColumns == intervalsTech,
 	}
 }
 

@@ -52,7 +52,7 @@ func (c *changes) checkNames(rows *arrow.Schema) error {
 	for _, list := range []struct {
 		what  string
 		names []string
-	}{{"keys", c.keys}, {"track_history_column_list", c.history}, {"track_history_except_column_list", c.historyExcept}} {
+	}{{"keys", c.keys}, {"track_history_column_list", c.tracked.Only}, {"track_history_except_column_list", c.tracked.Except}} {
 		seen := map[string]bool{}
 		for _, name := range list.names {
 			if _, ok := fieldFold(rows, name); !ok {

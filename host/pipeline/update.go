@@ -91,11 +91,15 @@ func (u *update) pass(ctx context.Context) {
 				return
 			}
 			var flows sync.WaitGroup
+			start := flows.Go
+			if d.merges() {
+				start = func(run func()) { run() } // one after the other: they share what they have seen
+			}
 			for _, f := range d.flows {
 				if results[f].State != Queued {
 					continue // it is done, or its failure will not pass
 				}
-				flows.Go(func() {
+				start(func() {
 					if failed := u.await(f, done, results); failed != nil && ctx.Err() == nil {
 						u.skip(results[f], failed)
 						return
@@ -190,6 +194,9 @@ func (u *update) runFlow(ctx context.Context, fl *flow, f *FlowResult) {
 		u.change(f, Canceled, "canceled before it started", placed(fl, fault.New("CANCELED", "the update was canceled before the flow started")))
 		return
 	}
+	if fl.merges() {
+		f.Changes = &stream.Counts{}
+	}
 	u.change(f, Running, "", nil)
 	got, err := u.execute(ctx, fl, f)
 	u.mu.Lock()
@@ -226,15 +233,13 @@ func (u *update) execute(ctx context.Context, fl *flow, f *FlowResult) (_ stream
 			err = fault.New("INTERNAL_ERROR", "the flow panicked: %v\n%s", p, debug.Stack())
 		}
 	}()
-	switch fl.kind {
-	case appendFlow, handlerFlow:
-		return u.stream(ctx, fl, f)
-	case completeFlow, onceFlow:
+	switch {
+	case fl.kind == completeFlow || fl.runsOnce():
 		return u.complete(ctx, fl, f)
-	case snapshotFlow:
+	case fl.kind == snapshotFlow:
 		return u.snapshots(ctx, fl, f)
 	}
-	return stream.Result{TargetVersion: -1}, fault.New("NOT_SUPPORTED", "flows of kind %s cannot be run yet", fl.kind)
+	return u.stream(ctx, fl, f)
 }
 
 // stream takes an append flow through what its source has to give.
@@ -245,6 +250,11 @@ func (u *update) stream(ctx context.Context, fl *flow, f *FlowResult) (_ stream.
 	if err != nil {
 		return none, err
 	}
+	release, err := u.merge(fl, flow)
+	if err != nil {
+		return none, err
+	}
+	defer func() { err = errors.Join(err, release()) }()
 	if u.chosen.full[fl.target] && fl.target.kind == sink {
 		u.warn(f, "a full refresh takes nothing out of what a sink writes to: its rows are written again")
 	}
@@ -320,6 +330,9 @@ func (f *FlowResult) finish(fl *flow, got stream.Result) {
 		Dropped: m.DroppedRows, Quarantined: m.QuarantinedRows, Skipped: m.SkippedRows, RowErrors: m.RowErrors,
 		Rescued: m.RescuedRows, Malformed: m.MalformedRows, DroppedMalformed: m.DroppedMalformed, LostValues: m.LostValues, OldImages: m.OldImages, Retries: got.Retries,
 		Fuel: m.Fuel, GuestMicros: m.GuestTime.Microseconds(), User: m.User,
+	}
+	if fl.merges() {
+		f.Changes = &m.Applied
 	}
 	f.Expectations = nil
 	for _, v := range append(fl.ruledViews(), fl.target) {

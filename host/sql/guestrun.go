@@ -34,6 +34,20 @@ func (e *Engine) GuestRelations(ctx context.Context, q Query) ([]string, error) 
 	return e.Relations(ctx, q.Text)
 }
 
+// CheckGuestExpression holds a text that is not the operator's to being one
+// expression over the columns of a row: no relation, no aggregate, and nothing
+// that guests may not call. The text can then stand in a larger query.
+func (e *Engine) CheckGuestExpression(ctx context.Context, text string) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	item, r, err := oneExpression(text, newOrigin("", text, 1), true)
+	if err != nil {
+		return err
+	}
+	return r.expr(item, place{condition: true})
+}
+
 // checkGuest checks the tree of a guest's text and puts the parameters in.
 func (q *Query) checkGuest(tree node, r *rewriter) error {
 	c := &guestChecker{r: r, params: q.Guest.Params, used: make([]bool, len(q.Guest.Params))}

@@ -371,12 +371,28 @@ func (p *planner) condition(i int, columns []string) (node, *rewriter, error) {
 	if i < len(p.q.conditions) {
 		o = p.q.conditions[i]
 	}
-	if p.q.GuestRules {
+	item, r, err := oneExpression(text, o, p.q.GuestRules)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, c := range columns {
+		r.columns[strings.ToLower(c)] = true
+	}
+	if err := r.expr(item, place{condition: true}); err != nil {
+		return nil, nil, err
+	}
+	return item, r, nil
+}
+
+// oneExpression parses a text that stands for one value of a row, and holds it
+// to the list of guests if it is one's.
+func oneExpression(text string, o *origin, guest bool) (node, *rewriter, error) {
+	if guest {
 		if err := checkGuestText(text, o.where(0)); err != nil {
 			return nil, nil, err
 		}
 	}
-	// The line break ends a comment that the condition may end with.
+	// The line break ends a comment that the text may end with.
 	e := newEdit(text)
 	e.replace(0, 0, "SELECT (")
 	e.replace(len(text), len(text), "\n)")
@@ -386,22 +402,16 @@ func (p *planner) condition(i int, columns []string) (node, *rewriter, error) {
 		return nil, nil, err
 	}
 	r := &rewriter{origin: o, places: map[string]int{}, columns: map[string]bool{}}
-	for _, c := range columns {
-		r.columns[strings.ToLower(c)] = true
-	}
 	top := tree.child("node")
 	items := top.nodes("select_list")
 	if top.str("type") != "SELECT_NODE" || len(items) != 1 || top.child("from_table").str("type") != "EMPTY" ||
 		top.child("where_clause") != nil || len(top.list("modifiers")) > 0 || containsStar(items[0]) {
 		return nil, nil, syntaxError(o.where(0), "the condition is more than one expression")
 	}
-	if p.q.GuestRules {
+	if guest {
 		if err := checkGuestCondition(items[0], r); err != nil {
 			return nil, nil, err
 		}
-	}
-	if err := r.expr(items[0], place{condition: true}); err != nil {
-		return nil, nil, err
 	}
 	return items[0], r, nil
 }

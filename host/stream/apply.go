@@ -62,6 +62,11 @@ type Notice struct {
 	Info bool
 }
 
+// String is the notice as errors are printed.
+func (n Notice) String() string {
+	return fault.New(n.Code, "%s", n.Text).WithHint("%s", n.Hint).Error()
+}
+
 // Application is the application of one batch. Release ends it.
 type Application interface {
 	// Take takes rows of a task, perhaps of several at once. What comes of a batch
@@ -94,7 +99,8 @@ type Counts struct {
 	Truncated int64 `json:"truncated,omitempty"`
 }
 
-func (c *Counts) add(m Counts) {
+// Add sums the figures of m into c.
+func (c *Counts) Add(m Counts) {
 	c.Upserted += m.Upserted
 	c.Deleted += m.Deleted
 	c.Inserted += m.Inserted

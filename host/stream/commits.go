@@ -81,7 +81,7 @@ func (t *Metrics) add(m Metrics) {
 	t.DroppedMalformed += m.DroppedMalformed
 	t.LostValues += m.LostValues
 	t.OldImages += m.OldImages
-	t.Applied.add(m.Applied)
+	t.Applied.Add(m.Applied)
 	t.OutputFiles += m.OutputFiles
 	t.OutputBytes += m.OutputBytes
 	t.Fuel += m.Fuel

@@ -221,6 +221,10 @@ func Retired(ctx context.Context, checkpoint storage.Store, snap *delta.Snapshot
 	return ok, nil
 }
 
+// StateFolder lies among the checkpoints of a table's flows and is none: there an
+// Applier keeps what all of them have seen.
+const StateFolder = "_state"
+
 // FlowNames lists the flows that have a checkpoint in a table's folder. Each
 // costs one step, however many entries are in it.
 func FlowNames(ctx context.Context, folder storage.Store) ([]string, error) {
@@ -237,7 +241,9 @@ func FlowNames(ctx context.Context, folder storage.Store) ([]string, error) {
 		if name == "" {
 			return names, nil
 		}
-		names = append(names, name)
+		if name != StateFolder {
+			names = append(names, name)
+		}
 		after = name + "/\U0010FFFF"
 	}
 }
