@@ -273,12 +273,12 @@ func TestGraphRefusals(t *testing.T) {
 		"a cycle of persistent views": {[]func(*built){source, shared("v", "w"), shared("w", "v")}, "CIRCULAR_DEPENDENCY", []string{"c.s.v ← c.s.w ← c.s.v"}},
 
 		// covers A130: sinks are written to and not read.
-		"a sink that is read":     {[]func(*built){source, declare(abi.Dataset{Name: "out", Type: abi.DatasetSink, Format: "delta"}), table("b", "STREAM(out)")}, "TABLE_OR_VIEW_NOT_FOUND", []string{"a sink", "line 2"}},
-		"a sink with a schema":    {[]func(*built){source, declare(abi.Dataset{Name: "x.out", Type: abi.DatasetSink, Format: "delta"})}, "INVALID_TABLE_NAME", []string{"a sink has no catalog"}},
-		"a once flow into a sink": {[]func(*built){source, declare(abi.Dataset{Name: "out", Type: abi.DatasetSink, Format: "delta"}), once("f", "out", "a")}, "INVALID_FLOW_QUERY_TYPE", []string{"append flows only"}},
-		"a flow into nothing":     {[]func(*built){source, manifest(abi.Manifest{Flows: []abi.Flow{{Type: abi.FlowAppend, Target: "b", Source: "a"}}})}, "TABLE_OR_VIEW_NOT_FOUND", []string{`"b"`}},
-		"a flow into a view":      {[]func(*built){source, view("v", "STREAM(a)"), manifest(abi.Manifest{Flows: []abi.Flow{{Type: abi.FlowAppend, Target: "v", Source: "a"}}})}, "INVALID_FLOW_QUERY_TYPE", nil},
-		"a snapshot flow":         {[]func(*built){source, manifest(abi.Manifest{Flows: []abi.Flow{{Type: abi.FlowAutoCDCFromSnapshot, Target: "a", Source: "a"}}})}, "NOT_SUPPORTED", []string{"auto_cdc_from_snapshot"}},
+		"a sink that is read":           {[]func(*built){source, declare(abi.Dataset{Name: "out", Type: abi.DatasetSink, Format: "delta"}), table("b", "STREAM(out)")}, "TABLE_OR_VIEW_NOT_FOUND", []string{"a sink", "line 2"}},
+		"a sink with a schema":          {[]func(*built){source, declare(abi.Dataset{Name: "x.out", Type: abi.DatasetSink, Format: "delta"})}, "INVALID_TABLE_NAME", []string{"a sink has no catalog"}},
+		"a once flow into a sink":       {[]func(*built){source, declare(abi.Dataset{Name: "out", Type: abi.DatasetSink, Format: "delta"}), once("f", "out", "a")}, "INVALID_FLOW_QUERY_TYPE", []string{"append flows only"}},
+		"a flow into nothing":           {[]func(*built){source, manifest(abi.Manifest{Flows: []abi.Flow{{Type: abi.FlowAppend, Target: "b", Source: "a"}}})}, "TABLE_OR_VIEW_NOT_FOUND", []string{`"b"`}},
+		"a flow into a view":            {[]func(*built){source, view("v", "STREAM(a)"), manifest(abi.Manifest{Flows: []abi.Flow{{Type: abi.FlowAppend, Target: "v", Source: "a"}}})}, "INVALID_FLOW_QUERY_TYPE", nil},
+		"a snapshot flow beside others": {[]func(*built){source, table("t", "STREAM(a)"), manifest(abi.Manifest{Flows: []abi.Flow{{Name: "f", Type: abi.FlowAutoCDCFromSnapshot, Target: "t", Source: "a", Keys: []string{"id"}}}})}, "INCOMPATIBLE_FLOWS", []string{"a flow of snapshots"}},
 		"a flow with a path as name": {[]func(*built){source, manifest(abi.Manifest{
 			Datasets: []abi.Dataset{{Name: "b", Type: abi.DatasetStreamingTable}},
 			Flows:    []abi.Flow{{Name: "../x", Type: abi.FlowAppend, Target: "b", Source: "a"}}})}, "INVALID_FLOW_NAME", []string{"../x"}},
