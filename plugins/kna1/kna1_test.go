@@ -121,8 +121,11 @@ func TestAQueryThatFailsFailsTheProvider(t *testing.T) {
 // covers A77 A84 A93 A193
 func TestOnlyTheSegmentOpensAVersion(t *testing.T) {
 	var m struct {
-		Datasets []struct{ Name, Type string }
-		Flows    []struct {
+		Datasets []struct {
+			Name, Type string
+			Properties map[string]string `json:"table_properties"`
+		}
+		Flows []struct {
 			Name, Type, Target, Function string
 			Keys                         []string
 			SCDType                      int      `json:"stored_as_scd_type"`
@@ -133,7 +136,7 @@ func TestOnlyTheSegmentOpensAVersion(t *testing.T) {
 			Inputs []struct{ Dataset, Mode string }
 		}
 	}
-	text := weirtest.Load(t, map[string]string{"kna1.source": "raw.kna1", "kna1.target": "core.customer"}).Manifest()
+	text := weirtest.Load(t, map[string]string{"kna1.source": "raw.kna1", "kna1.target": "core.customer", "kna1.max_shrink": "0.1"}).Manifest()
 	if err := json.Unmarshal(text, &m); err != nil {
 		t.Fatal(err)
 	}
@@ -144,6 +147,9 @@ func TestOnlyTheSegmentOpensAVersion(t *testing.T) {
 	if f.Type != "auto_cdc_from_snapshot" || f.Target != "core.customer" || m.Datasets[0].Name != "core.customer" || m.Datasets[0].Type != "streaming_table" ||
 		f.SCDType != 2 || !slices.Equal(f.Keys, []string{"customer_id"}) || !slices.Equal(f.TrackHistory, []string{"customer_segment"}) {
 		t.Errorf("the flow is %+v into %+v", f, m.Datasets)
+	}
+	if p := m.Datasets[0].Properties; len(p) != 1 || p["pipelines.cdc.maxShrink"] != "0.1" {
+		t.Errorf("the table's properties are %v", p)
 	}
 	if fn := m.Functions[0]; fn.Kind != "snapshot" || fn.Inputs[0].Dataset != "raw.kna1" || fn.Inputs[0].Mode != "batch" {
 		t.Errorf("the provider is %+v", fn)

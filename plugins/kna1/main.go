@@ -12,8 +12,15 @@ func main() {}
 // corrects the one that is open, a customer that an extract no longer has is closed.
 func pipeline() {
 	target := weir.ConfOr("kna1.target", "silver.customer")
+	properties := map[string]string{}
+	for key, property := range map[string]string{"kna1.max_shrink": "pipelines.cdc.maxShrink", "kna1.interval_view": "weir.intervalView"} {
+		if v, ok := weir.Conf(key); ok {
+			properties[property] = v
+		}
+	}
 	weir.CreateStreamingTable(target,
-		weir.Comment("One row per customer per validity interval (SCD2), from snapshot comparison."))
+		weir.Comment("One row per customer per validity interval (SCD2), from snapshot comparison."),
+		weir.TableProperties(properties))
 	weir.CreateAutoCDCFromSnapshotFlow(weir.AutoCDCFromSnapshot{
 		Target:   target,
 		Name:     "next_kna1_snapshot",
