@@ -138,6 +138,9 @@ func (a *apply) open(ctx context.Context) error {
 		return fault.Place(err, "CDC_STATE_CORRUPT", fault.Where{Dataset: a.def.Dataset, Flow: a.def.Flow})
 	}
 	a.was = a.state.Manifest()
+	if err := a.def.byHand(a.b.Target.Schema()); err != nil {
+		return err
+	}
 	if len(a.was.Definition) > 0 && a.layout != nil {
 		if a.made, err = a.def.drift(a.was.Definition, a.record()); err != nil {
 			return err

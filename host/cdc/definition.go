@@ -152,6 +152,22 @@ func (d *Definition) added(sequence arrow.DataType) []arrow.Field {
 	return fields
 }
 
+// byHand refuses a target to which somebody has added what would say a second time
+// from when until when a row holds: nothing would keep it.
+func (d *Definition) byHand(target *arrow.Schema) error {
+	if d.SCDType != 2 || d.Technical || columnNamed(target, StartColumn) < 0 {
+		return nil // without a start it is a table of the other kind
+	}
+	tech := Definition{SCDType: 2, Technical: true}
+	for _, f := range target.Fields() {
+		if tech.adds(f.Name) {
+			return d.fault("INTERVAL_COLUMN_BY_HAND", "the target has got a column %s, and AUTO CDC alone knows which version of a row holds", f.Name).
+				WithHint("Drop the column. A view of the intervals under those names is made where the table property weir.intervalView is true")
+		}
+	}
+	return nil
+}
+
 // adds tells whether a column is one of them.
 func (d *Definition) adds(name string) bool {
 	return slices.ContainsFunc(d.added(arrow.Null), func(f arrow.Field) bool { return strings.EqualFold(f.Name, name) })

@@ -10,6 +10,7 @@ import (
 
 	"github.com/weir-data/weir/host/cdc"
 	"github.com/weir-data/weir/host/cdc/cdctest"
+	"github.com/weir-data/weir/host/delta"
 )
 
 // rowsByColumn gives the rows of the target as maps of texts.
@@ -87,8 +88,33 @@ func TestTheColumnsOfIntervalsStayAsTheyAre(t *testing.T) {
 	x := cdctest.New(t, cdc.Definition{Keys: []string{"userId"}, SCDType: 2})
 	apply(t, x, users(), userChanges)
 	x.Definition.Technical = true
-	_, err := x.Apply(background, cdctest.Changes(t, users(), `{"userId":124,"name":"Raul","city":"Lima","__weir_cdc_sequence":9}`))
+	change := `{"userId":124,"name":"Raul","city":"Lima","__weir_cdc_sequence":9}`
+	_, err := x.Apply(background, cdctest.Changes(t, users(), change))
 	wantCode(t, err, "INTERVAL_COLUMNS_DRIFT", "full refresh")
+
+	x = cdctest.New(t, cdc.Definition{Keys: []string{"userId"}, SCDType: 2, Technical: true})
+	apply(t, x, users(), userChanges)
+	x.Definition.Technical = false
+	_, err = x.Apply(background, cdctest.Changes(t, users(), change))
+	wantCode(t, err, "INTERVAL_COLUMNS_DRIFT", "full refresh")
+}
+
+// covers A94
+func TestColumnsAddedByHandAreRefused(t *testing.T) {
+	for _, column := range []string{"_tech_is_current", "_Tech_Hash", "_tech_valid_from"} {
+		x := cdctest.New(t, cdc.Definition{Keys: []string{"userId"}, SCDType: 2})
+		apply(t, x, users(), userChanges)
+		snap, err := x.Snapshot(background)
+		if err != nil {
+			t.Fatal(err)
+		}
+		wider := arrow.NewSchema(append(snap.Schema().Fields(), field(column, stringType)), nil)
+		if _, err := x.Table.Commit(background, delta.Commit{Read: snap, Schema: wider, Operation: "ADD COLUMNS"}); err != nil {
+			t.Fatal(err)
+		}
+		_, err = x.Apply(background, cdctest.Changes(t, users(), `{"userId":124,"name":"Raul","city":"Lima","__weir_cdc_sequence":9}`))
+		wantCode(t, err, "INTERVAL_COLUMN_BY_HAND", column, "weir.intervalView")
+	}
 }
 
 // covers A94
