@@ -12,6 +12,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 
 	"github.com/weir-data/weir/host/cdc"
+	"github.com/weir-data/weir/host/cdc/state"
 	"github.com/weir-data/weir/host/delta"
 	"github.com/weir-data/weir/host/stream"
 )
@@ -25,7 +26,7 @@ func (x *target) disturb(r *rand.Rand) {
 	}
 	ctx := context.Background()
 	var err error
-	switch r.IntN(9) {
+	switch r.IntN(10) {
 	case 0:
 		x.restart()
 	case 1:
@@ -41,12 +42,81 @@ func (x *target) disturb(r *rand.Rand) {
 		_, err = x.table.Checkpoint(ctx, delta.CheckpointClassic)
 	case 6:
 		_, err = x.table.Commit(ctx, delta.Commit{Read: x.snapshot(), Operation: "SET TBLPROPERTIES", Properties: map[string]string{"user.note": fmt.Sprint(r.IntN(100))}})
+	case 8:
+		err = x.compact(ctx, 1+r.Int64N(60))
 	case 7:
 		d, store := x.definition()
 		err = errors.Join(cdc.New(d).(stream.Keeper).Keep(ctx, x.table, func(stream.Notice) {}), store.Close())
 	}
 	if err != nil {
 		x.t.Fatal(err)
+	}
+}
+
+// compact merges a small part of the state's runs, as a batch does in large.
+func (x *target) compact(ctx context.Context, entries int64) error {
+	d, store := x.definition()
+	k, ok := x.snapshot().Txn(d.StateID)
+	if !ok {
+		return store.Close()
+	}
+	st, err := store.Load(ctx, k)
+	if err != nil {
+		return errors.Join(err, store.Close())
+	}
+	m := st.Manifest()
+	c, err := store.Compact(ctx, &m, state.CompactOptions{Entries: entries})
+	if err == nil && c != nil {
+		_, err = store.Adopt(ctx, &m, c)
+	}
+	if err == nil && c != nil {
+		if k, err = store.Put(ctx, &m); err == nil {
+			_, err = x.table.Commit(ctx, delta.Commit{Read: x.snapshot(), Operation: "STREAMING UPDATE", Also: []delta.Txn{{AppID: d.StateID, Version: k}}})
+		}
+	}
+	if c != nil {
+		x.compactions++
+	}
+	return errors.Join(err, st.Release(), store.Close())
+}
+
+// A state that is merged a few entries at a time, after each of many small
+// batches, gives the same table as one that never is. covers B2
+func TestTheStateIsMergedInSmallPieces(t *testing.T) {
+	seed := seedOf(t)
+	for n, s := range shapes() {
+		if n%3 != 0 {
+			continue
+		}
+		t.Run(s.name, func(t *testing.T) {
+			t.Parallel()
+			r := rand.New(rand.NewPCG(seed, uint64(n))) //nolint:gosec // small numbers
+			x := newTarget(t, s.rules)
+			x.define = func(d *cdc.Definition) { d.ScanShare = 1e9 }
+			all := packed([]arrival{batched(r, s.randomChanges(r), 20, 0.3), batched(r, s.randomChanges(r), 20, 0.3), batched(r, s.randomChanges(r), 20, 0)})
+			if s.scd == 1 {
+				for _, c := range s.randomTruncates(r) {
+					all[r.IntN(len(all))] = []change{c}
+				}
+			}
+			var seen []change
+			for i, batch := range all {
+				if err := x.apply(batch); err != nil {
+					t.Fatalf("batch %d: %v", i, err)
+				}
+				seen = append(seen, batch...)
+				if err := x.compact(context.Background(), 1+r.Int64N(40)); err != nil {
+					t.Fatalf("after batch %d: %v", i, err)
+				}
+				if r.IntN(5) == 0 && !same(t, fmt.Sprintf("batch %d", i), x.read(), s.table(seen)) {
+					return
+				}
+			}
+			same(t, "in the end", x.read(), s.table(seen))
+			if x.compactions == 0 {
+				t.Error("nothing was merged")
+			}
+		})
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
+	"github.com/weir-data/weir/abi"
 	"github.com/weir-data/weir/host/cdc"
 	"github.com/weir-data/weir/host/cdc/state"
 	"github.com/weir-data/weir/host/delta"
@@ -43,6 +44,8 @@ type target struct {
 	cache string
 	// columns are those that the next batch has of the rules'; nil is all.
 	columns []arrow.Field
+	// version makes the next batch a snapshot; 0 is none.
+	version int64
 	// define changes the definition of each batch.
 	define func(*cdc.Definition)
 	// batches is how many were applied.
@@ -50,6 +53,7 @@ type target struct {
 	properties  map[string]string
 	partitionBy []string
 	told        []stream.Notice
+	compactions int // that merged something
 	counts      []stream.Counts
 	mem         memory.Allocator
 }
@@ -64,6 +68,13 @@ func newTarget(t testing.TB, r rules) *target {
 	}
 	x.lake, x.cache = faultstore.New(disk), filepath.Join(x.dir, "cache")
 	x.restart()
+	t.Cleanup(func() {
+		for _, n := range x.told {
+			if n.Code == "CDC_UPKEEP_FAILED" {
+				t.Errorf("the state could not be looked after: %s", n.Text)
+			}
+		}
+	})
 	return x
 }
 
@@ -112,6 +123,9 @@ func (x *target) schema() *arrow.Schema {
 		columns = x.rules.columns
 	}
 	fields := append(slices.Clone(x.rules.keys), columns...)
+	if x.version > 0 {
+		return arrow.NewSchema(fields, nil)
+	}
 	fields = append(fields, field(cdc.SequenceColumn, x.rules.sequence), field(cdc.DeleteColumn, arrow.FixedWidthTypes.Boolean))
 	if x.rules.scd == 1 {
 		fields = append(fields, field(cdc.TruncateColumn, arrow.FixedWidthTypes.Boolean))
@@ -150,8 +164,10 @@ func (x *target) rows(changes []change) arrow.RecordBatch {
 			}
 			return no
 		}
-		row = append(row, c.seq, flag(remove))
-		if x.rules.scd == 1 {
+		if x.version == 0 {
+			row = append(row, c.seq, flag(remove))
+		}
+		if x.version == 0 && x.rules.scd == 1 {
 			row = append(row, flag(truncate))
 		}
 		for _, name := range x.rules.last {
@@ -194,6 +210,11 @@ func (x *target) begin(ctx context.Context, replace bool) (stream.Application, d
 	}
 	d, store := x.definition()
 	a := cdc.New(d)
+	var snapshot *abi.Version
+	if x.version > 0 {
+		a = cdc.NewSnapshots(d, x.rules.sequence)
+		snapshot = &abi.Version{Type: abi.VersionInt, Value: fmt.Sprint(x.version)}
+	}
 	columns, err := a.Schema(x.schema())
 	if err != nil {
 		return nil, delta.Commit{}, err
@@ -222,9 +243,10 @@ func (x *target) begin(ctx context.Context, replace bool) (stream.Application, d
 	app, err := a.Begin(ctx, stream.ApplyBatch{
 		Table: x.table, Target: snap, Replace: replace, Rows: x.schema(), Columns: columns,
 		Batch: x.batches, Timestamp: time.Date(2026, 11, 30, 12, 0, int(x.batches), 0, time.UTC), Name: name, Write: w,
-		Settle: func(*delta.Commit, stream.Counts) error { return nil },
-		Tell:   func(n stream.Notice) { x.told = append(x.told, n) },
-		Alloc:  x.mem,
+		Snapshot: snapshot,
+		Settle:   func(*delta.Commit, stream.Counts) error { return nil },
+		Tell:     func(n stream.Notice) { x.told = append(x.told, n) },
+		Alloc:    x.mem,
 	})
 	if err != nil {
 		return nil, c, errors.Join(err, store.Close())
