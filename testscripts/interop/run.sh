@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Compares the tables that weir wrote with what independent engines read.
 #   run.sh light   the Python package deltalake (delta-rs), and the npm package chdb (ClickHouse) when npm is there
-#   run.sh full    PySpark with Delta from Maven, too, when Java is there
+#   run.sh full    PySpark with Delta from Maven, too, when Java is there, and Spark's own AUTO CDC as the peer of ours
 # Then lets them change and look after tables of every protocol feature (tables.py).
 # Expects a built build/weir and a demo that ran in build/demo.
 set -euo pipefail
@@ -62,3 +62,20 @@ else
 fi
 (cd "$root" && go build -o "$work/tables" ./testscripts/interop/tables)
 "$work/venv/bin/python" "$here/tables.py" --program "$work/tables" --dir "$work/of-features" --engines "$writers" --node "$work/node"
+
+# Change feeds: the targets of AUTO CDC through every engine, and against Spark's own.
+if [ "$mode" = full ]; then
+  peer=()
+  if [[ $writers == *spark* ]]; then
+    if [ ! -x "$work/venv-autocdc/bin/python" ] || ! cmp -s "$here/requirements-autocdc.txt" "$work/venv-autocdc/installed.txt"; then
+      if python3 -m venv "$work/venv-autocdc" && "$work/venv-autocdc/bin/pip" install -q -r "$here/requirements-autocdc.txt"; then
+        cp "$here/requirements-autocdc.txt" "$work/venv-autocdc/installed.txt"
+      else
+        rm -rf "$work/venv-autocdc"
+        echo "interop: SKIPPED Spark's AUTO CDC: pip could not install its pyspark" >&2
+      fi
+    fi
+    [ -x "$work/venv-autocdc/bin/python" ] && peer=(--spark "$work/venv-autocdc/bin/python")
+  fi
+  "$work/venv/bin/python" "$here/cdc/run.py" --weir "$root/build/weir" --dir "$work/cdc" --engines "$writers" --node "$work/node" "${peer[@]}"
+fi
