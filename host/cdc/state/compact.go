@@ -145,12 +145,13 @@ func (r *run) rank(h []byte) (int64, error) {
 
 // Adopt puts the new run of a compaction in the place of those it was made
 // from. It is false, and m stays as it is, when that does not fit any more: m
-// does not have those runs, as after a full refresh, or it has newer events of
-// a key whose deletes were forgotten, which counted when those events were
-// applied. The compaction is then of no use.
+// does not have those runs, as after a full refresh; it follows a version that
+// came after the compaction began, so that the run may have been swept; or it
+// has newer events of a key whose deletes were forgotten, which counted when
+// those events were applied. The compaction is then of no use.
 func (s *Store) Adopt(ctx context.Context, m *Manifest, c *Compaction) (bool, error) {
 	places := c.places(m.Runs)
-	if places == nil {
+	if stamp, ok := runStamp(c.run.Name); places == nil || ok && stamp < m.K {
 		s.drop(c)
 		return false, nil
 	}

@@ -35,7 +35,7 @@ func forgotten(entries []entry, before int64, below string) map[entry]bool {
 }
 
 func TestCompactionsChangeNothingAndKeepRunsFew(t *testing.T) {
-	for seed := range seeds(6) {
+	for seed := range seeds(4) {
 		mem := memory.NewCheckedAllocator(memory.DefaultAllocator)
 		rng := rand.New(rand.NewPCG(seed, 3))
 		perKey := seed%2 == 0

@@ -145,8 +145,11 @@ func TestWhatIsMissingOrTooNewIsNamed(t *testing.T) {
 	if _, err := s.Load(ctx, m.K); fault.CodeOf(err) != "CDC_STATE_CORRUPT" || !strings.Contains(err.Error(), m.Runs[0].Name) {
 		t.Errorf("a missing run: %v", err)
 	}
-	if _, err := s.Put(ctx, m); fault.CodeOf(err) != "CDC_STATE_CORRUPT" {
+	if _, err := s.Put(ctx, &Manifest{K: -1, Runs: m.Runs}); fault.CodeOf(err) != "CDC_STATE_CORRUPT" {
 		t.Errorf("a manifest of a missing run: %v", err)
+	}
+	if _, err := s.Put(ctx, &Manifest{K: 44, Runs: m.Runs}); fault.CodeOf(err) != "CDC_STATE_SUPERSEDED" {
+		t.Errorf("a manifest that follows a missing one: %v", err)
 	}
 }
 

@@ -139,6 +139,8 @@ func decodeManifest(data []byte, k int64) (*Manifest, error) {
 
 // Put writes a manifest under the next free number, which it sets in m and
 // gives back. The state is valid as soon as a commit of the target names it.
+// Until then m.K is the version it follows: that of the state that was loaded
+// and whose manifest m was made of, or -1.
 func (s *Store) Put(ctx context.Context, m *Manifest) (int64, error) {
 	last, err := s.newest(ctx)
 	if err != nil {
@@ -149,7 +151,7 @@ func (s *Store) Put(ctx context.Context, m *Manifest) (int64, error) {
 	for _, r := range m.Runs {
 		m.Entries += r.Entries
 	}
-	if err := s.present(ctx, m.Runs); err != nil {
+	if err := s.sound(ctx, m); err != nil {
 		return 0, err
 	}
 	for k := max(last, m.K) + 1; ; k++ {
@@ -170,28 +172,71 @@ func (s *Store) Put(ctx context.Context, m *Manifest) (int64, error) {
 	}
 }
 
-// present makes sure that runs which this store neither wrote nor opened are there.
-func (s *Store) present(ctx context.Context, runs []RunInfo) error {
-	for _, r := range runs {
-		s.mu.Lock()
-		_, written := s.fresh[r.Name]
-		known := written || s.runs[r.Name] != nil
-		s.mu.Unlock()
-		if known {
+// sound makes sure that no run can have been swept meanwhile: Sweep spares what
+// the version that m follows names, and what is stamped with it or a later one.
+func (s *Store) sound(ctx context.Context, m *Manifest) error {
+	var before []string
+	for _, r := range m.Runs {
+		stamp, _ := runStamp(r.Name)
+		if stamp >= m.K && s.isFresh(r.Name) {
 			continue
 		}
-		info, err := s.files.Stat(ctx, r.Name)
-		if errors.Is(err, fs.ErrNotExist) {
-			return corrupt(r.Name, "it is missing")
+		if before == nil {
+			var err error
+			if before, err = s.namesOf(ctx, m.K); err != nil {
+				return err
+			}
 		}
+		if slices.Contains(before, r.Name) {
+			continue
+		}
+		if stamp < m.K {
+			return fault.New("INTERNAL_ERROR", "version %d of a state is followed by one with a run of before", m.K).At(fault.Where{File: r.Name})
+		}
+		info, err := s.files.Stat(ctx, r.Name)
 		if err != nil {
-			return err
+			return missing(err, r.Name)
 		}
 		if info.Size != r.Bytes {
 			return corrupt(r.Name, "it does not have its %d bytes", r.Bytes)
 		}
 	}
 	return nil
+}
+
+// namesOf gives the runs that a version names; none for k < 0.
+func (s *Store) namesOf(ctx context.Context, k int64) ([]string, error) {
+	s.mu.Lock()
+	last := s.last
+	s.mu.Unlock()
+	if k >= 0 && last.K != k {
+		data, err := s.files.Get(ctx, manifestName(k))
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, fault.New("CDC_STATE_SUPERSEDED", "version %d of the state, on which this one builds, was removed: another update of the target went on meanwhile", k).Retryable()
+		}
+		if err != nil {
+			return nil, err
+		}
+		m, err := decodeManifest(data, k)
+		if err != nil {
+			return nil, err
+		}
+		last = *m
+	}
+	names := []string{}
+	for _, r := range last.Runs {
+		if k >= 0 {
+			names = append(names, r.Name)
+		}
+	}
+	return names, nil
+}
+
+func (s *Store) isFresh(run string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, fresh := s.fresh[run]
+	return fresh
 }
 
 // newest gives the highest number that stands in the folder, of a manifest or as the stamp of a run; -1 when it is empty.

@@ -33,12 +33,13 @@ type Store struct {
 	runs  map[string]*run     // open, by name
 	fresh map[string]struct{} // runs that this store wrote and no state that was kept names
 	stamp int64               // of runs to be written: the version they build on
+	last  Manifest            // that was loaded
 }
 
 // Open gives the state that lies in files. Copies of runs that are not on a
 // local disk are kept in the folder cache; "" holds them in memory.
 func Open(files storage.Store, cache string, mem memory.Allocator) *Store {
-	return &Store{files: files, cache: cache, mem: mem, runs: map[string]*run{}, fresh: map[string]struct{}{}, stamp: -1}
+	return &Store{files: files, cache: cache, mem: mem, runs: map[string]*run{}, fresh: map[string]struct{}{}, stamp: -1, last: Manifest{K: -1}}
 }
 
 // Close gives back the open files. Their copies in the cache stay.
@@ -104,7 +105,9 @@ type view struct {
 func (s *Store) Load(ctx context.Context, k int64, values ...arrow.Field) (*State, error) {
 	st := &State{store: s, manifest: Manifest{K: -1, Base: -1}, schema: Schema(values...)}
 	if k < 0 {
-		return st, nil
+		last, err := s.newest(ctx)
+		s.raise(max(0, last))
+		return st, err
 	}
 	data, err := s.files.Get(ctx, manifestName(k))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -118,6 +121,9 @@ func (s *Store) Load(ctx context.Context, k int64, values ...arrow.Field) (*Stat
 		return nil, err
 	}
 	s.raise(k)
+	s.mu.Lock()
+	s.last = *m
+	s.mu.Unlock()
 	st.manifest = *m
 	for _, info := range m.Runs {
 		if err := st.add(ctx, info); err != nil {

@@ -60,7 +60,7 @@ func (s *Store) Sweep(ctx context.Context, keep int64) error {
 		fpSwept.Hit()
 	}
 	for _, name := range runs {
-		if _, ok := named[name]; ok || !s.forget(name) {
+		if _, ok := named[name]; ok || s.isFresh(name) {
 			continue
 		}
 		if err := s.files.Delete(ctx, name); err != nil {
@@ -74,16 +74,8 @@ func (s *Store) Sweep(ctx context.Context, keep int64) error {
 	return s.evict(ctx, func(name string) bool {
 		stamp, _ := runStamp(name)
 		_, ok := named[name]
-		return ok || stamp >= keep || !s.forget(name)
+		return ok || stamp >= keep || s.isFresh(name)
 	})
-}
-
-// forget says whether this store has no use for a run that no manifest names.
-func (s *Store) forget(name string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	_, fresh := s.fresh[name]
-	return !fresh
 }
 
 // adopt notes which runs are now part of the state, and lets go of open ones that are not.
