@@ -152,22 +152,13 @@ func (r *run) rank(h []byte) (int64, error) {
 func (s *Store) Adopt(ctx context.Context, m *Manifest, c *Compaction) (bool, error) {
 	places := c.places(m.Runs)
 	if stamp, ok := runStamp(c.run.Name); places == nil || ok && stamp < m.K {
-		s.drop(c)
 		return false, nil
 	}
 	if later, err := s.touched(ctx, m.Runs[places[len(places)-1]+1:], c); err != nil || later {
-		s.drop(c)
 		return false, err
 	}
 	m.Runs = c.replace(m.Runs, places)
 	return true, nil
-}
-
-// drop leaves the run to Sweep.
-func (s *Store) drop(c *Compaction) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.fresh, c.run.Name)
 }
 
 // places finds the inputs in a list of runs; nil when they are not there one over the other.

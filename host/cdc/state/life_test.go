@@ -71,16 +71,24 @@ func TestNothingTakesTheValidStateAway(t *testing.T) {
 			if len(asleep) > 0 && rng.IntN(3) == 0 {
 				w = asleep[rng.IntN(len(asleep))]
 			}
+			believed := w.k
 			committed := w.batch(ctx, t, mem, rng)
 			// A commit of somebody who slept conflicts: the target names another state by now.
 			if committed && w == current {
 				valid, history = w.k, w.runs
+			} else if committed && rng.IntN(2) == 0 {
+				w.k = believed // its commit came to nothing, and nobody tells it why
 			} else if committed {
 				w.k = valid // it is told, and goes on with what there is
 				w.runs = slices.Clone(history)
 				if rng.IntN(2) == 0 {
 					i := slices.Index(asleep, w)
 					asleep[i], current = current, w
+				}
+			}
+			for _, w := range append(asleep, current) {
+				if w.k >= 0 && rng.IntN(3) == 0 {
+					_ = w.store.Sweep(ctx, w.k) // what it believes is valid; a sweep that fails is nobody's trouble
 				}
 			}
 			faulty.Heal()
@@ -150,9 +158,6 @@ func (w *writer) batch(ctx context.Context, t *testing.T, mem memory.Allocator, 
 		return false // it dies between manifest and commit
 	}
 	w.k, w.runs = k, append(slices.Clone(w.runs), entries)
-	if rng.IntN(2) == 0 {
-		_ = w.store.Sweep(ctx, st.Manifest().K) // of what it believed was valid; a failing sweep is nobody's trouble
-	}
 	return true
 }
 

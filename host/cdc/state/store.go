@@ -31,7 +31,7 @@ type Store struct {
 
 	mu    sync.Mutex
 	runs  map[string]*run     // open, by name
-	fresh map[string]struct{} // runs that this store wrote and no state that was kept names
+	fresh map[string]struct{} // runs that this store wrote, as far as no version that was kept names them
 	stamp int64               // of runs to be written: the version they build on
 	last  Manifest            // that was loaded
 }

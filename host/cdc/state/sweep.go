@@ -13,9 +13,9 @@ var fpSwept = failpoint.New("cdc.swept")
 // Sweep removes what version keep, which has to be the one that the target's
 // newest commit names, made superfluous: older manifests, and runs that neither
 // it nor a younger manifest names. What may be in the making stays: runs whose
-// writer had seen version keep or a later one (their stamps say so), and those
-// that this store wrote. A writer that fell asleep and sweeps for an older
-// version therefore removes nothing that a newer one needs.
+// writer had seen version keep or a later one (their stamps say so). A writer
+// that fell asleep and sweeps for an older version therefore removes nothing that
+// a newer one needs, and Put refuses what was stamped before the version it follows.
 func (s *Store) Sweep(ctx context.Context, keep int64) error {
 	var manifests []int64
 	var runs []string
@@ -60,38 +60,45 @@ func (s *Store) Sweep(ctx context.Context, keep int64) error {
 		fpSwept.Hit()
 	}
 	for _, name := range runs {
-		if _, ok := named[name]; ok || s.isFresh(name) {
+		if _, ok := named[name]; ok {
 			continue
 		}
 		if err := s.files.Delete(ctx, name); err != nil {
 			return err
 		}
+		s.forget(name)
 		fpSwept.Hit()
 	}
-	if err := s.adopt(kept); err != nil {
+	if err := s.letGo(kept); err != nil {
 		return err
 	}
 	return s.evict(ctx, func(name string) bool {
 		stamp, _ := runStamp(name)
 		_, ok := named[name]
-		return ok || stamp >= keep || s.isFresh(name)
+		return ok || stamp >= keep
 	})
 }
 
-// adopt notes which runs are now part of the state, and lets go of open ones that are not.
-func (s *Store) adopt(kept map[string]struct{}) error {
+// forget notes that a run is gone.
+func (s *Store) forget(name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.fresh, name)
+}
+
+// letGo closes open runs that are no part of the state any more.
+func (s *Store) letGo(kept map[string]struct{}) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var errs []error
-	for name := range kept {
-		delete(s.fresh, name)
-	}
 	for name, r := range s.runs {
-		_, named := kept[name]
-		if _, fresh := s.fresh[name]; !named && !fresh {
+		if _, ok := kept[name]; !ok {
 			errs = append(errs, r.release())
 			delete(s.runs, name)
 		}
+	}
+	for name := range kept {
+		delete(s.fresh, name) // every later version can be asked
 	}
 	return errors.Join(errs...)
 }
