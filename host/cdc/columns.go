@@ -29,7 +29,12 @@ func hashesOf(col arrow.Array) []rowcode.Hash {
 		return nil
 	}
 	raw := data.Buffers()[1].Bytes()[16*data.Offset() : 16*(data.Offset()+col.Len())]
-	return unsafe.Slice((*rowcode.Hash)(unsafe.Pointer(unsafe.SliceData(raw))), col.Len()) // a Hash is 16 bytes of no alignment
+	return hashesIn(raw)
+}
+
+// hashesIn views bytes as hashes: a Hash is 16 bytes of no alignment.
+func hashesIn(raw []byte) []rowcode.Hash {
+	return unsafe.Slice((*rowcode.Hash)(unsafe.Pointer(unsafe.SliceData(raw))), len(raw)/16)
 }
 
 func kindColumn(kinds []byte) arrow.Array {
@@ -105,17 +110,6 @@ func takeColumns(ctx context.Context, from []arrow.Array, rows []int32, mem memo
 		}
 	}
 	return cols, nil
-}
-
-func takeArray(ctx context.Context, col, at arrow.Array, mem memory.Allocator) (arrow.Array, error) {
-	if col.DataType().ID() == arrow.NULL {
-		return array.NewNull(at.Len()), nil
-	}
-	out, err := compute.TakeArrayOpts(compute.WithAllocator(ctx, mem), col, at, compute.TakeOptions{BoundsCheck: false})
-	if err != nil {
-		return nil, fault.Wrap(err, "INTERNAL_ERROR", "rows of a column of type %s cannot be taken", col.DataType())
-	}
-	return out, nil
 }
 
 // joined makes one batch of several of one schema. The caller releases it, and
