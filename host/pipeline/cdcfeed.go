@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -74,4 +75,25 @@ func withoutOldImages(engine *lazyEngine) *sqlStep {
 	return &sqlStep{engine: engine, from: "source", query: sql.Query{
 		Text: "SELECT * FROM source WHERE " + delta.ChangeTypeColumn + " <> 'update_preimage'", Stream: "source",
 	}}
+}
+
+// feedNotices tells what follows from a change feed that AUTO CDC reads, without
+// having been said.
+func (g *graph) feedNotices() (out []Notice) {
+	for _, d := range g.sorted() {
+		for _, f := range d.flows {
+			if f.kind != autoCDCFlow || !f.readsFeed() {
+				continue
+			}
+			text := fmt.Sprintf("flow %s of %s reads the change feed of %s: old images (update_preimage) are left out", f.name, d.id, f.origin().id())
+			if f.cdc.deleteWhen.Text == "" {
+				text += ", rows of type delete are deletes"
+			}
+			if f.cdc.sequenceBy.Text == "" {
+				text += ", the sequence is " + delta.CommitVersionColumn
+			}
+			out = append(out, Notice{Code: "CHANGE_FEED_SOURCE", Setting: f.name, Line: int(f.place.Line), Message: text})
+		}
+	}
+	return out
 }

@@ -53,6 +53,10 @@ func checkFlow(f *flow) error {
 		return refuse("NOT_SUPPORTED", "a join of two streams (%s and %s)", streams[0].id(), streams[1].id()).
 			WithHint("Read one of them without STREAM")
 	}
+	if f.kind == autoCDCFlow && f.cdc.sequenceBy.Text == "" && !f.readsFeed() {
+		return refuse("PARSE_SYNTAX_ERROR", "the AUTO CDC flow has no SEQUENCE BY").
+			WithHint("Write SEQUENCE BY column, or SEQUENCE BY STRUCT(time, counter) when times can be equal. Only a change feed needs none: its commits have versions")
+	}
 	streaming := len(streams) == 1
 	switch {
 	case f.kind == completeFlow:

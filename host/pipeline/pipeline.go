@@ -142,6 +142,7 @@ func (p *Pipeline) load(ctx context.Context) error {
 			At(p.graph.tables[*log].place).WithHint("Give event_log in %s another name", p.spec.Path))
 	}
 	p.graph.resolve(ctx, p.around, p.flaws)
+	p.notices = append(p.notices, p.graph.feedNotices()...)
 	p.checkEdition()
 	p.checkEventLogs(ctx)
 	p.openSources(ctx)

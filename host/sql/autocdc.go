@@ -200,9 +200,6 @@ func (p *parser) checkCDC(st *Statement) error {
 	switch {
 	case len(c.Keys) == 0:
 		return syntaxError(at, "AUTO CDC INTO %s has no KEYS", st.Flow.Target).WithHint("Write KEYS (column, …): what makes a row the same row")
-	case c.SequenceBy.Text == "":
-		return syntaxError(at, "AUTO CDC INTO %s has no SEQUENCE BY", st.Flow.Target).
-			WithHint("Write SEQUENCE BY column, or SEQUENCE BY STRUCT(time, counter) when times can be equal")
 	case c.SCDType == 2 && c.TruncateWhen.Text != "":
 		return syntaxError(c.TruncateWhen.where(st.File), "APPLY AS TRUNCATE WHEN goes with SCD TYPE 1 only").
 			WithHint("Leave it out, or store as SCD TYPE 1")

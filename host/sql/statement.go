@@ -88,11 +88,11 @@ type AutoCDC struct {
 	IgnoreNullExcept  []string // IGNORE NULL UPDATES ON * EXCEPT (…)
 	DeleteWhen        Expression
 	TruncateWhen      Expression
-	SequenceBy        Expression
-	Columns           []string // COLUMNS (…); nil for all but Except
-	Except            []string // COLUMNS * EXCEPT (…)
-	SCDType           int      // 1 or 2
-	TrackHistory      []string // TRACK HISTORY ON (…); nil for all but TrackExcept
+	SequenceBy        Expression // without a text where the source has an order of its own
+	Columns           []string   // COLUMNS (…); nil for all but Except
+	Except            []string   // COLUMNS * EXCEPT (…)
+	SCDType           int        // 1 or 2
+	TrackHistory      []string   // TRACK HISTORY ON (…); nil for all but TrackExcept
 	TrackExcept       []string
 }
 
