@@ -169,7 +169,11 @@ func writePlanText(out, errOut io.Writer, plan *pipeline.Plan) error {
 	}
 	for _, f := range plan.Flows {
 		if c := f.Changes; c != nil {
-			fmt.Fprintf(&b, "%s  (flow into %s)\n  auto_cdc from %s  keys (%s)  sequence by %s  scd type %d\n", f.Name, f.Target, c.Source, strings.Join(c.Keys, ", "), c.SequenceBy, c.SCDType)
+			order := ""
+			if c.SequenceBy != "" { // snapshots are ordered by their versions
+				order = "sequence by " + c.SequenceBy + "  "
+			}
+			fmt.Fprintf(&b, "%s  (flow into %s)\n  %s from %s  keys (%s)  %sscd type %d\n", f.Name, f.Target, f.Kind, c.Source, strings.Join(c.Keys, ", "), order, c.SCDType)
 		}
 	}
 	fmt.Fprintf(&b, "%s: %d datasets, %d flows; nothing was written\n", plan.Pipeline, len(plan.Datasets), len(plan.Flows))

@@ -160,7 +160,7 @@ func (p *Pipeline) checkEdition() {
 		if len(d.rules) > 0 && p.spec.Edition != editionAdvanced {
 			lacks(d, "the expectation "+d.rules[0].Name, editionAdvanced)
 		}
-		if p.spec.Edition == editionCore && slices.ContainsFunc(d.flows, func(f *flow) bool { return f.kind == autoCDCFlow }) {
+		if p.spec.Edition == editionCore && slices.ContainsFunc(d.flows, func(f *flow) bool { return f.kind == autoCDCFlow || f.kind == snapshotFlow }) {
 			lacks(d, "AUTO CDC", editionPro)
 		}
 	}

@@ -50,6 +50,7 @@ type Reset struct {
 type ResetFlow struct {
 	Checkpoint storage.Store
 	Once       bool
+	Snapshots  bool
 }
 
 // Run empties the table.
@@ -108,7 +109,10 @@ func (r *Reset) restart(ctx context.Context, name string, traces []trace, number
 		return err
 	}
 	next := generation{Format: 1, Generation: newestTrace(traces, f) + 1, UpdateID: r.UpdateID, Created: f.now(), Reset: &number}
-	if flow.Once {
+	switch {
+	case flow.Snapshots:
+		next.Kind = snapshotGeneration
+	case flow.Once:
 		next.Kind = onceGeneration
 	}
 	if ok {
