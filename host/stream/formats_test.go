@@ -29,6 +29,7 @@ func TestFormatsAreAsDocumented(t *testing.T) {
 		"offset-feed":  &offsetEntry{},
 		"commit":       &commitEntry{},
 		"refresh":      &refreshEntry{},
+		"snapshot":     &refreshEntry{},
 		"schema-owner": &schemaOwner{},
 	}
 	var run bytes.Buffer
