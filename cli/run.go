@@ -14,6 +14,7 @@ import (
 
 	"github.com/weir-data/weir/host/fault"
 	"github.com/weir-data/weir/host/pipeline"
+	"github.com/weir-data/weir/host/stream"
 )
 
 func runCommand() *cli.Command {
@@ -235,6 +236,11 @@ func writeResultText(w io.Writer, r *pipeline.Result) error {
 			if e.Failed > 0 {
 				fmt.Fprintf(&b, "%s: expectation %s failed for %d of %d rows (%s)\n", e.Dataset, e.Name, e.Failed, e.Failed+e.Passed, e.Action)
 			}
+		}
+	}
+	for _, f := range r.Flows {
+		if c := f.Changes; c != nil && *c != (stream.Counts{}) {
+			fmt.Fprintf(&b, "%s: rows %d inserted, %d updated (%d closed), %d removed; %d unchanged\n", f.Dataset, c.Inserted, c.Updated, c.Closed, c.Removed, c.Unchanged)
 		}
 	}
 	fmt.Fprintf(&b, "update %s %s in %s\n", r.UpdateID, r.State, r.Ended.Sub(r.Started).Round(time.Millisecond))

@@ -30,8 +30,7 @@ type merger struct {
 
 // merger makes the applier of a flow.
 func (u *update) merger(f *flow) (*merger, error) {
-	d := f.target
-	settings, err := d.mergeSettings()
+	settings, err := f.target.mergeSettings()
 	if err != nil {
 		return nil, err
 	}
@@ -39,18 +38,46 @@ func (u *update) merger(f *flow) (*merger, error) {
 	if err != nil {
 		return nil, err
 	}
-	cache, err := u.mergeCache()
+	def, err := u.stored(f)
 	if err != nil {
 		return nil, err
 	}
-	return &merger{flow: f, lastBy: lastBy, def: cdc.Definition{
-		Dataset: d.id, Flow: f.name, StateID: u.result.PipelineID + "/" + d.id + "/cdc-state",
-		Keys: f.cdc.keys, SCDType: f.cdc.scdType, Tracked: f.cdc.tracked, IgnoreNulls: f.cdc.ignoreNulls,
-		Technical: u.p.spec.IntervalColumns == intervalsTech, Tombstones: settings.tombstones,
-		Memory: u.p.budget.changes(), TempDir: u.p.spillDir(),
-		State: state.Open(u.p.folder("checkpoints", d.id, stateFolder), filepath.Join(cache, "state"), u.p.opts.Alloc),
-		Cache: filepath.Join(cache, "keys"),
-	}}, nil
+	def.Tombstones = settings.tombstones
+	return &merger{flow: f, lastBy: lastBy, def: def}, nil
+}
+
+// mergeDefinition is what a flow that merges declares.
+func (p *Pipeline) mergeDefinition(f *flow) cdc.Definition {
+	return cdc.Definition{
+		Dataset: f.target.id, Flow: f.name, Keys: f.cdc.keys, SCDType: f.cdc.scdType, Tracked: f.cdc.tracked, IgnoreNulls: f.cdc.ignoreNulls,
+		Technical: p.spec.IntervalColumns == intervalsTech,
+	}
+}
+
+// stored is the definition with the state of the target, which is to be closed.
+func (u *update) stored(f *flow) (cdc.Definition, error) {
+	cache, err := u.mergeCache()
+	if err != nil {
+		return cdc.Definition{}, err
+	}
+	id, def := f.target.id, u.p.mergeDefinition(f)
+	def.StateID = u.result.PipelineID + "/" + id + "/cdc-state"
+	def.Memory, def.TempDir = u.p.budget.changes(), u.p.spillDir()
+	def.State = state.Open(u.p.folder("checkpoints", id, stateFolder), filepath.Join(cache, "state"), u.p.opts.Alloc)
+	def.Cache = filepath.Join(cache, "keys")
+	return def, nil
+}
+
+// applier gives the applier of the flows of a dataset that merge.
+func (u *update) applier(ctx context.Context, d *dataset) (stream.Applier, func() error, error) {
+	if f := d.flows[0]; f.kind == snapshotFlow {
+		return u.snapshotApplier(ctx, f)
+	}
+	m, err := u.merger(d.flows[0])
+	if err != nil {
+		return nil, nil, err
+	}
+	return m, m.def.State.Close, nil
 }
 
 // merge lets a flow that merges changes do so. The function it gives frees what

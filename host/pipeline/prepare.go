@@ -88,19 +88,19 @@ func (u *update) prepare(ctx context.Context, d *dataset, done map[*dataset]chan
 		reset.Quarantine = u.p.quarantineOf(d)
 	}
 	for _, f := range d.flows {
-		reset.Flows[f.name] = stream.ResetFlow{Checkpoint: u.p.checkpoint(f), Once: f.runsOnce()}
+		reset.Flows[f.name] = stream.ResetFlow{Checkpoint: u.p.checkpoint(f), Once: f.runsOnce(), Snapshots: f.kind == snapshotFlow}
 	}
 	for _, name := range retired {
 		reset.Flows[name] = stream.ResetFlow{Checkpoint: u.p.folder("checkpoints", d.id, name)}
 	}
 	if d.merges() {
-		m, err := u.merger(d.flows[0])
+		apply, release, err := u.applier(ctx, d)
 		if err != nil {
 			return u.unprepared(d, results, err)
 		}
-		reset.Apply = m
+		reset.Apply = apply
 		defer func() {
-			if err := m.def.State.Close(); err != nil {
+			if err := release(); err != nil {
 				u.p.opts.Logger.Warn(err.Error(), "dataset", d.id)
 			}
 		}()

@@ -42,7 +42,7 @@ func (pl *planner) snapshotTarget(ctx context.Context, f *flow, rows *arrow.Sche
 	if err != nil {
 		return nil, err
 	}
-	a := &snapshotApplier{cdc.NewSnapshots(pl.p.snapshotDefinition(f), version), f.target}
+	a := &snapshotApplier{cdc.NewSnapshots(pl.p.mergeDefinition(f), version), f.target}
 	return a.Schema(rows)
 }
 
