@@ -30,7 +30,7 @@ func (s *Store) copies() storage.Store {
 		}
 		id := xxh3.HashString128(storage.Root(s.files)).Bytes()
 		// Without fsync: a copy that a crash of the machine cut short does not check out, and is fetched again.
-		if dir, err := storage.OpenDir(filepath.Join(s.cache, "cdc-state", hex.EncodeToString(id[:])), storage.NoSync); err == nil {
+		if dir, err := storage.OpenDir(filepath.Join(s.cache, hex.EncodeToString(id[:])), storage.NoSync); err == nil {
 			s.local = dir
 		}
 	})

@@ -133,7 +133,7 @@ func TestWhatIsMissingOrTooNewIsNamed(t *testing.T) {
 	if _, err := s.Load(ctx, 99); fault.CodeOf(err) != "CDC_STATE_CORRUPT" || !strings.Contains(err.Error(), "full refresh") {
 		t.Errorf("a missing manifest: %v", err)
 	}
-	if err := dir.Put(ctx, manifestName(7), []byte(`{"version":2,"sum":"","manifest":{"shape":"new"}}`)); err != nil {
+	if err := dir.Put(ctx, manifestName(7), []byte(`{"format":2,"sum":"","manifest":{"shape":"new"}}`)); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.Load(ctx, 7); fault.CodeOf(err) != "CDC_STATE_TOO_NEW" || !strings.Contains(err.Error(), manifestName(7)) {
@@ -269,7 +269,7 @@ func TestCopiesOfRunsInAnObjectStore(t *testing.T) {
 	far := remote{dir}
 	cache := t.TempDir()
 	copies := func() []string {
-		names, err := filepath.Glob(filepath.Join(cache, "cdc-state", "*", "*"))
+		names, err := filepath.Glob(filepath.Join(cache, "*", "*"))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -22,21 +22,20 @@ import (
 
 var fpManifestWritten = failpoint.New("cdc.manifest_written")
 
-// Version is the format of manifests and runs that this package writes, and the newest it reads.
-const Version = 1
+// Format is the format of manifests and runs that this package writes, and the newest it reads.
+const Format = 1
 
 // Manifest is one version of a state.
 type Manifest struct {
 	K          int64           `json:"k"`                    // set by Put
 	Base       int64           `json:"base"`                 // version of the target it was computed on; -1: there was none
 	Definition json.RawMessage `json:"definition,omitempty"` // the caller's: what the flows were when it was written
-	PerKey     bool            `json:"perKey,omitempty"`     // one entry a key; else one an event
+	PerKey     bool            `json:"per_key,omitempty"`    // one entry a key; else one an event
 	Runs       []RunInfo       `json:"runs,omitempty"`       // oldest first
 	Truncated  []byte          `json:"truncated,omitempty"`  // order of the newest TRUNCATE
 	Entries    int64           `json:"entries"`              // of all runs; set by Put
 	Live       int64           `json:"live"`                 // rows of the target
 	Snapshot   json.RawMessage `json:"snapshot,omitempty"`   // the caller's: the latest snapshot
-	Operations json.RawMessage `json:"operations,omitempty"` // the caller's: whatever else goes with the state
 }
 
 // RunInfo names a run, or the part of one that counts, and says what to check
@@ -82,7 +81,7 @@ func sliceStart(n uint32) []byte {
 
 // envelope is what a manifest's file holds.
 type envelope struct {
-	Version  int             `json:"version"`
+	Format   int             `json:"format"`
 	Sum      string          `json:"sum"` // xxh3-128 of the manifest's bytes
 	Manifest json.RawMessage `json:"manifest"`
 }
@@ -100,7 +99,11 @@ func encodeManifest(m *Manifest) ([]byte, error) {
 	if err != nil {
 		return nil, fault.Wrap(err, "INTERNAL_ERROR", "a manifest cannot be written")
 	}
-	return json.Marshal(envelope{Version, sumText(body), body})
+	data, err := json.Marshal(envelope{Format, sumText(body), body})
+	if err != nil {
+		return nil, fault.Wrap(err, "INTERNAL_ERROR", "a manifest cannot be written")
+	}
+	return append(data, '\n'), nil
 }
 
 func sumText(b []byte) string {
@@ -111,13 +114,13 @@ func sumText(b []byte) string {
 func decodeManifest(data []byte, k int64) (*Manifest, error) {
 	name := manifestName(k)
 	var head struct {
-		Version int `json:"version"`
+		Format int `json:"format"`
 	}
-	if err := json.Unmarshal(data, &head); err != nil || head.Version < 1 {
+	if err := json.Unmarshal(data, &head); err != nil || head.Format < 1 {
 		return nil, corrupt(name, "it is no manifest")
 	}
-	if head.Version > Version {
-		return nil, fault.New("CDC_STATE_TOO_NEW", "the state's manifest has format %d, and this weir reads formats up to %d", head.Version, Version).
+	if head.Format > Format {
+		return nil, fault.New("CDC_STATE_TOO_NEW", "the state's manifest has format %d, and this weir reads formats up to %d", head.Format, Format).
 			At(fault.Where{File: name}).WithHint("Use the release of weir that wrote it, or a later one; or run a full refresh of the target")
 	}
 	var e envelope
