@@ -2,7 +2,6 @@ package cdc
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"sync/atomic"
 
@@ -24,7 +23,9 @@ func (a *apply) write(ctx context.Context, m *merger, parts *sealed, out *output
 	pipe := newPipe(columns)
 	group, gctx := errgroup.WithContext(ctx)
 	group.Go(func() (err error) {
-		run, err = a.def.State.Write(gctx, pipe.reader(gctx))
+		entries := pipe.reader(gctx)
+		defer entries.Release()
+		run, err = a.def.State.Write(gctx, entries)
 		return err
 	})
 	ready := make([]chan *outcome, parts.count)
@@ -148,5 +149,8 @@ func (a *apply) take(ctx context.Context, o *outcome, total *outcome, out *outpu
 	if total.ties.count > 0 {
 		return nil // nothing will be committed; the rest is only counted
 	}
-	return errors.Join(out.take(ctx, o), pipe.send(ctx, o.entries))
+	if err := out.take(ctx, o); err != nil {
+		return err
+	}
+	return pipe.send(ctx, o.entries)
 }
