@@ -122,11 +122,12 @@ soak: toolchain
 	WEIR_SOAK_SANDBOX="$${SOAK_SANDBOX:-10m}" go test -count=1 -timeout 0 -v -run '^TestSoak$$' ./runtime/plugin
 	WEIR_SOAK_CARE="$${SOAK_CARE:-2000}" go test -count=1 -timeout 0 -run '^TestCareChangesNoVersionThatIsKept$$' ./host/delta
 	WEIR_SOAK_COMMITS="$${SOAK_COMMITS:-200}" go test -count=1 -timeout 0 -v ./testscripts/writers
-	WEIR_SOAK_KILLS="$${SOAK_KILLS:-2000}" go test -count=1 -timeout 0 -run '^(TestRandomKills|TestKillsOfWholePipelines)$$' ./testscripts
+	WEIR_SOAK_KILLS="$${SOAK_KILLS:-2000}" go test -count=1 -timeout 0 -run '^(TestRandomKills|TestKillsOfWholePipelines|TestKillsOfChanges|TestChangesKilledAtEveryFailpoint)$$' ./testscripts
 	DELTA_HISTORIES="$${SOAK_HISTORIES:-10000}" go test -count=1 -timeout 0 -v -run '^TestRandomLivesOfTablesFollowTheModel$$' ./host/delta
 	WEIR_SOAK="$${SOAK_SCHEMAS:-10000}" go test -count=1 -timeout 0 -run '^TestRandomHistoriesOfSchemasKeepEveryValue$$' ./host/delta
 	DELTA_DML_SEEDS="$${SOAK_DML:-100}" go test -count=1 -timeout 0 -run '^TestChangesOfRowsFollowTheModel$$' ./host/delta
 	WEIR_SOAK="$${SOAK_RACES:-1000}" go test -count=1 -timeout 0 -race -run '^TestRacingWritersHaveAnOrder$$' ./host/delta
+	WEIR_SOAK="$${SOAK_CHANGES:-10000}" go test -count=1 -timeout 0 ./host/cdc/oracle
 	WEIR_SOAK="$${SOAK_STREAMS:-1000}" go test -count=1 -timeout 0 -run '^(TestRandomHistoriesEndAsTheModelSays|TestRandomHistoriesOfAView)$$' ./host/stream
 	WEIR_SOAK_PIPELINES="$${SOAK_PIPELINES:-2000}" go test -count=1 -timeout 0 -run '^TestRandomPipelinesEqualTheBatchComputation$$' ./host/pipeline
 

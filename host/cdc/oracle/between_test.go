@@ -144,45 +144,51 @@ func TestWhatHappensBetweenBatchesDoesNotMatter(t *testing.T) {
 		t.Run(s.name, func(t *testing.T) {
 			t.Parallel()
 			r := rand.New(rand.NewPCG(seed, uint64(n))) //nolint:gosec // small numbers
-			const batches = 8
-			var arrivals []arrival
-			for range 4 {
-				arrivals = append(arrivals, batched(r, s.randomChanges(r), batches, 0.2))
-			}
-			all := packed(arrivals)
-			x := newTarget(t, s.rules)
-			x.properties["delta.enableChangeDataFeed"] = "true"
-			flavours[r.IntN(len(flavours))](x)
-			x.define = func(d *cdc.Definition) { d.ScanShare = []float64{0, 1e9, 1e-9}[r.IntN(3)] }
-			var seen []change
-			shown := map[string]int{}
-			for i, batch := range all {
-				refresh := r.IntN(batches) == 0
-				if refresh {
-					seen = nil
-				}
-				seen = append(seen, batch...)
-				from := int64(-1)
-				if snap := x.snapshot(); snap != nil {
-					from = snap.Version()
-				}
-				if err := x.applied(batch, refresh); err != nil {
-					t.Fatalf("batch %d: %v", i, err)
-				}
-				got := x.read()
-				if !same(t, fmt.Sprintf("batch %d (full refresh: %v)", i, refresh), got, s.table(seen)) {
-					return
-				}
-				now := counted(got)
-				if from >= 0 {
-					x.feedIs(from+1, shown, now)
-				}
-				shown = now
-				for range r.IntN(3) {
-					x.disturb(r)
-				}
+			for round := 0; round*1000 < soak(t) && !t.Failed(); round++ {
+				s.undisturbed(t, r)
 			}
 		})
+	}
+}
+
+func (s *shape) undisturbed(t *testing.T, r *rand.Rand) {
+	const batches = 8
+	var arrivals []arrival
+	for range 4 {
+		arrivals = append(arrivals, batched(r, s.randomChanges(r), batches, 0.2))
+	}
+	all := packed(arrivals)
+	x := newTarget(t, s.rules)
+	x.properties["delta.enableChangeDataFeed"] = "true"
+	flavours[r.IntN(len(flavours))](x)
+	x.define = func(d *cdc.Definition) { d.ScanShare = []float64{0, 1e9, 1e-9}[r.IntN(3)] }
+	var seen []change
+	shown := map[string]int{}
+	for i, batch := range all {
+		refresh := r.IntN(batches) == 0
+		if refresh {
+			seen = nil
+		}
+		seen = append(seen, batch...)
+		from := int64(-1)
+		if snap := x.snapshot(); snap != nil {
+			from = snap.Version()
+		}
+		if err := x.applied(batch, refresh); err != nil {
+			t.Fatalf("batch %d: %v", i, err)
+		}
+		got := x.read()
+		if !same(t, fmt.Sprintf("batch %d (full refresh: %v)", i, refresh), got, s.table(seen)) {
+			return
+		}
+		now := counted(got)
+		if from >= 0 {
+			x.feedIs(from+1, shown, now)
+		}
+		shown = now
+		for range r.IntN(3) {
+			x.disturb(r)
+		}
 	}
 }
 
