@@ -74,7 +74,7 @@ func main() {
 	dir := flag.String("dir", "build/bench", "the folder to work in")
 	flag.Float64Var(&s.scale, "scale", 1, "shrink or grow the work")
 	flag.IntVar(&s.repeats, "repeats", 3, "take the best of about that many runs of either side, in turn")
-	flag.StringVar(&s.profile, "profile", "", "a folder for CPU profiles (P1, P5, P6, P11, P13)")
+	flag.StringVar(&s.profile, "profile", "", "a folder for CPU profiles (P1, P5, P6, P8, P10, P11, P13)")
 	flag.Parse()
 	if err := measure(*run, *out, *dir, s); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
@@ -84,7 +84,7 @@ func main() {
 
 func measure(run, out, dir string, s settings) error {
 	wanted := strings.FieldsFunc(run, func(r rune) bool { return r == ',' || r == ' ' })
-	benches := []bench{{"P1", runP1}, {"P2", runP2}, {"P3", runP3}, {"P4", runP4}, {"P5", runP5}, {"P6", runP6}, {"P7", runP7}, {"P11", runP11}, {"P12", runP12}, {"P13", runP13}, {"P14", runP14}, {"P15", runP15}, {"WIDE", runWide}}
+	benches := []bench{{"P1", runP1}, {"P2", runP2}, {"P3", runP3}, {"P4", runP4}, {"P5", runP5}, {"P6", runP6}, {"P7", runP7}, {"P8", runP8}, {"P9", runP9}, {"P10", runP10}, {"P11", runP11}, {"P12", runP12}, {"P13", runP13}, {"P14", runP14}, {"P15", runP15}, {"WIDE", runWide}}
 	for _, w := range wanted {
 		if !slices.ContainsFunc(benches, func(b bench) bool { return b.id == w }) {
 			return fmt.Errorf("no figure %s is measured yet", w)

@@ -29,25 +29,36 @@ func newProject(dir, landing, options string) (project, error) {
 // forget removes what earlier runs wrote.
 func (p project) forget() error { return os.RemoveAll(filepath.Join(p.dir, "lake")) }
 
-// run runs one update and checks the number of rows it writes.
-func (p project) run(ctx context.Context, wantRows int64) error {
+// update runs one update.
+func (p project) update(ctx context.Context, opt pipeline.RunOptions) (*pipeline.Result, error) {
 	spec, err := pipeline.LoadSpec(filepath.Join(p.dir, "weir.yaml"), nil)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	opened, err := pipeline.Open(ctx, spec, pipeline.Options{CacheDir: filepath.Join(p.dir, "cache")})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer opened.Close(ctx)
-	result, err := opened.Run(ctx, pipeline.RunOptions{})
+	result, err := opened.Run(ctx, opt)
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range result.Flows {
+		if f.Err != nil {
+			return nil, f.Err
+		}
+	}
+	return result, nil
+}
+
+// run runs one update and checks the number of rows it writes.
+func (p project) run(ctx context.Context, wantRows int64) error {
+	result, err := p.update(ctx, pipeline.RunOptions{})
 	if err != nil {
 		return err
 	}
 	for _, f := range result.Flows {
-		if f.Err != nil {
-			return f.Err
-		}
 		if f.RowsWritten != wantRows {
 			return fmt.Errorf("%s has %d rows, not %d", f.Dataset, f.RowsWritten, wantRows)
 		}
