@@ -153,7 +153,7 @@ func (c *changed) check(ctx context.Context) error {
 	return nil
 }
 
-func (c *changed) table(name string) string { return filepath.Join(c.dir, "lake", "shop", name) }
+func (c *changed) table(name string) string { return filepath.Join(c.dir, "lake", "dev", "shop", name) }
 
 func (c *changed) snapshot(ctx context.Context, name string) (*delta.Snapshot, error) {
 	store, err := storage.OpenDir(c.table(name))
