@@ -17,7 +17,8 @@ var (
 )
 
 // addLanding adds the demo's landing files, and below later/ those that the
-// demo drops afterwards: a late file, one with a new column, a broken one.
+// demo drops afterwards: a late file, one with a new column, a broken one; what
+// comes of SAP says addSAP.
 func addLanding(out map[string][]byte) {
 	const perDay = 40
 	for day := range 3 {
@@ -26,9 +27,8 @@ func addLanding(out map[string][]byte) {
 			o := order{number: day*perDay + n, placed: date.Add(time.Duration(6*3600+n*977) * time.Second)}
 			out["landing/shop_order/"+o.fileName()] = o.document()
 		}
-		out[sapFile("landing", "vbak", date)] = sapHeaders(day*20, 20, date)
-		out[sapFile("landing", "vbap", date)] = sapItems(day*60, 60, date)
 	}
+	addSAP(out)
 	out["landing/ecb_rates/eurofxref_2026-04-09.csv"] = []byte(ratesFirst)
 
 	// Sorts before every file that has been read, in its folder too.
@@ -39,7 +39,6 @@ func addLanding(out map[string][]byte) {
 	broken := order{number: 902, placed: firstDay.AddDate(0, 0, 3).Add(8 * time.Hour)}
 	document := broken.document()
 	out["later/shop_order/"+broken.fileName()] = document[:len(document)*2/3]
-	out[sapFile("later", "vbap", firstDay.AddDate(0, 0, 3))] = sapItems(180, 20, firstDay.AddDate(0, 0, 3))
 	out["later/ecb_rates/eurofxref_2026-04-13.csv"] = []byte(ratesLater)
 }
 
@@ -82,43 +81,6 @@ func (o order) document() []byte {
 	}
 	return fmt.Appendf(nil, `{"order_id":"W-%06d","order_ts":"%s","customer_id":"C-%04d","currency":"%s","total_amount":%s,"items":[%s]%s}`+"\n",
 		100000+n, o.placed.Format("2006-01-02T15:04:05Z"), n%37, pick(n/2, "EUR", "USD", "GBP", "CHF", "JPY"), totalText, strings.Join(items, ","), gift)
-}
-
-func sapFile(below, table string, date time.Time) string {
-	return fmt.Sprintf("%s/sap_%s/dt=%s/sap_%s_%s.csv", below, table, date.Format(time.DateOnly), table, date.Format("20060102"))
-}
-
-// sapHeaders gives change records of orders (VBAK) as CSV; some carry SAP's deletion flag.
-func sapHeaders(from, n int, date time.Time) []byte {
-	var b strings.Builder
-	b.WriteString("VBELN,KUNNR,ERDAT,LOEKZ,change_type,change_seq\n")
-	for i := from; i < from+n; i++ {
-		flag := ""
-		if i%19 == 11 {
-			flag = "X"
-		}
-		fmt.Fprintf(&b, "%010d,%010d,%s,%s,I,%d\n", 4700000+i, 300+i%37, date.Format(time.DateOnly), flag, i+1)
-	}
-	return []byte(b.String())
-}
-
-// sapItems gives change records of order items (VBAP) as CSV. Some cannot be
-// converted: a currency that does not exist, a document from before the euro.
-func sapItems(from, n int, date time.Time) []byte {
-	var b strings.Builder
-	b.WriteString("VBELN,POSNR,NETWR,WAERK,ERDAT,change_type,change_seq\n")
-	for i := from; i < from+n; i++ {
-		currency, documentDate := pick(i, "EUR", "USD", "GBP", "JPY", "CHF", "PLN", "HUF"), date
-		switch {
-		case i%41 == 5:
-			currency = "XTS"
-		case i%53 == 9:
-			documentDate = time.Date(1998, 12, 31, 0, 0, 0, 0, time.UTC)
-		}
-		fmt.Fprintf(&b, "%010d,%06d,%s,%s,%s,%s,%d\n", 4700000+i/3, 10*(1+i%3), amount(1999+(i*7919)%250000), currency,
-			documentDate.Format(time.DateOnly), pick(i, "I", "I", "I", "U"), i+1)
-	}
-	return []byte(b.String())
 }
 
 func amount(cents int) string { return fmt.Sprintf("%d.%02d", cents/100, cents%100) }

@@ -113,7 +113,7 @@ func (w *work) rowsOf(ctx context.Context, p *picks) (arrow.RecordBatch, error) 
 			cols = append(cols, col)
 		}
 	}
-	if w.Technical {
+	if w.SCDType == 2 && w.Technical {
 		cols = append(cols, currentColumn(p.ends, w.mem), hexColumn(p.tracked, w.mem))
 	}
 	return array.NewRecordBatch(w.columns(), cols, int64(len(p.tails))), nil

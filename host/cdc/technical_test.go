@@ -83,6 +83,13 @@ func TestTechnicalColumnsSayTheSame(t *testing.T) {
 	}
 }
 
+// A catalog has one contract; type 1 has no interval to say it with.
+func TestCurrentRowsHaveNoTechnicalColumns(t *testing.T) {
+	x := cdctest.New(t, cdc.Definition{Keys: []string{"userId"}, SCDType: 1, Technical: true})
+	apply(t, x, users(), userChanges[:4], userChanges[4:])
+	expect(t, x, "userId=124 name=Raul city=Oaxaca", "userId=125 name=Mercedes city=Guadalajara", "userId=126 name=Lily city=Cancun")
+}
+
 // covers A90
 func TestTheColumnsOfIntervalsStayAsTheyAre(t *testing.T) {
 	x := cdctest.New(t, cdc.Definition{Keys: []string{"userId"}, SCDType: 2})

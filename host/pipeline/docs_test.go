@@ -19,7 +19,7 @@ func TestThePagesOfPipelineSQLAreTrue(t *testing.T) {
 	for _, page := range []struct {
 		name              string
 		queries, refusals int // at least
-	}{{"pipeline.md", 4, 15}, {"from-lakeflow.md", 2, 3}, {"cdc-feeds.md", 10, 0}} {
+	}{{"pipeline.md", 4, 15}, {"from-lakeflow.md", 2, 3}, {"cdc-feeds.md", 10, 0}, {"cdc.md", 6, 3}} {
 		t.Run(page.name, func(t *testing.T) {
 			text := readPage(t, page.name)
 			p, queries := pageProject(t, text)

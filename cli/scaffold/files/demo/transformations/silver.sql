@@ -28,15 +28,34 @@ FROM (
 )
 WHERE quote.rate <> 'N/A';
 
--- SAP's change records under canonical names: plugins/sap renames the headers
--- and converts each item's amount to euro, by the rate of its day or the last before it.
-CREATE OR REFRESH STREAMING TABLE silver.sales_order_changes
-COMMENT 'Changes of SAP sales orders, in the order they came'
-AS SELECT * FROM STREAM(vbak_typed);
+-- SAP's change records, under canonical names (plugins/sap), applied in the order of
+-- change_seq, however they come: twice, late, or a delete before its insert. An order
+-- is deleted by a record that says so, or by SAP's deletion flag.
+CREATE OR REFRESH STREAMING TABLE silver.sales_order
+COMMENT 'One row per SAP sales order, current state (SCD 1)';
 
-CREATE OR REFRESH STREAMING TABLE silver.sales_order_line_changes (
-  CONSTRAINT has_key EXPECT (order_id IS NOT NULL AND line_number IS NOT NULL) ON VIOLATION FAIL UPDATE
-)
-COMMENT 'Changes of SAP sales order items, with their amount in euro'
-TBLPROPERTIES ('weir.onRowError' = 'quarantine')
-AS SELECT * FROM STREAM(vbap_typed);
+CREATE FLOW sales_order_changes AS AUTO CDC INTO silver.sales_order
+FROM STREAM(vbak_typed)
+KEYS (order_id)
+APPLY AS DELETE WHEN change_type = 'D' OR deletion_flag = 'X'
+SEQUENCE BY change_seq
+COLUMNS * EXCEPT (change_type, change_seq, deletion_flag)
+STORED AS SCD TYPE 1;
+
+-- The items are a flow of their own: header and line meet in gold, where the unknown
+-- member is. plugins/sap converts each amount to euro, by the rate of its day or the last
+-- before it; what it cannot convert is set aside. Items have no deletion flag.
+CREATE OR REFRESH STREAMING TABLE silver.sales_order_line
+COMMENT 'One row per SAP sales order item, current state (SCD 1), amounts in euro'
+TBLPROPERTIES ('weir.onRowError' = 'quarantine');
+
+CREATE FLOW sales_order_line_changes AS AUTO CDC INTO silver.sales_order_line
+FROM STREAM(vbap_typed)
+KEYS (order_id, line_number)
+APPLY AS DELETE WHEN change_type = 'D'
+SEQUENCE BY change_seq
+COLUMNS * EXCEPT (change_type, change_seq)
+STORED AS SCD TYPE 1;
+
+-- silver.customer is declared by plugins/kna1: the history of the customers (SCD 2), from
+-- one extract to the next. Only a change of the segment opens a version.
