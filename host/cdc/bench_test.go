@@ -23,7 +23,7 @@ func changeStream(rows, keys, from int) []arrow.RecordBatch {
 	const batch = 32 << 10
 	b := array.NewRecordBuilder(memory.DefaultAllocator, s)
 	defer b.Release()
-	for i := 0; i < rows; i++ {
+	for i := range rows {
 		id := rng.IntN(keys)
 		b.Field(0).(*array.Int64Builder).Append(int64(id))
 		b.Field(1).(*array.StringBuilder).Append("customer " + strconv.Itoa(id))

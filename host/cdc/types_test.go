@@ -2,6 +2,8 @@ package cdc_test
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"testing"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -10,8 +12,7 @@ import (
 	"github.com/weir-data/weir/host/cdc/cdctest"
 )
 
-// TestValuesOfEveryType takes values through the state and through temporary
-// files, as neighbours of a column that changes.
+// TestValuesOfEveryType takes values through the state and through temporary files.
 func TestValuesOfEveryType(t *testing.T) {
 	kinds := map[string]struct {
 		typ  arrow.DataType
@@ -31,32 +32,38 @@ func TestValuesOfEveryType(t *testing.T) {
 		"struct":  {arrow.StructOf(field("a", arrow.ListOf(stringType)), field("b", int64Type)), `{"a":["x"],"b":null}`, ""},
 		"map":     {arrow.MapOf(stringType, int64Type), `[{"key":"k","value":1}]`, ""},
 	}
-	for name, k := range kinds {
-		for _, def := range []cdc.Definition{{SCDType: 1}, {SCDType: 2}, {SCDType: 2, IgnoreNulls: &cdc.Choice{}}, {SCDType: 1, Memory: 1}} {
-			t.Run(fmt.Sprint(name, "/", def.SCDType, def.IgnoreNulls != nil, def.Memory), func(t *testing.T) {
-				def.Keys = []string{"id"}
-				x := cdctest.New(t, def)
-				s := items(field("x", k.typ))
-				row := func(seq int, v, value string) string {
-					return fmt.Sprintf(`{"id":1,"v":"%s","x":%s,"__weir_cdc_sequence":%d}`, v, value, seq)
-				}
-				apply(t, x, s, []string{row(1, "a", k.json), `{"id":2,"__weir_cdc_sequence":1}`}, []string{row(3, "c", "null")}, []string{row(2, "b", k.json)}, []string{row(2, "b", k.json)})
-				text := k.text
-				if text == "" {
-					text = k.json
-				}
-				last := "null"
-				if def.IgnoreNulls != nil {
-					last = text
-				}
-				if def.SCDType == 1 {
-					expect(t, x, "id=1 v=c x="+last, "id=2 v=null x=null")
-					return
-				}
-				expect(t, x, "id=1 v=a x="+text+" __START_AT=1 __END_AT=2", "id=1 v=b x="+text+" __START_AT=2 __END_AT=3",
-					"id=1 v=c x="+last+" __START_AT=3 __END_AT=null", "id=2 v=null x=null __START_AT=1 __END_AT=null")
-			})
+	var columns []arrow.Field
+	var full, empty, shown, null string
+	for _, name := range slices.Sorted(maps.Keys(kinds)) {
+		k := kinds[name]
+		text := k.text
+		if text == "" {
+			text = k.json
 		}
+		columns = append(columns, field(name, k.typ))
+		full, empty = full+fmt.Sprintf(`,"%s":%s`, name, k.json), empty+fmt.Sprintf(`,"%s":null`, name)
+		shown, null = shown+fmt.Sprintf(" %s=%s", name, text), null+fmt.Sprintf(" %s=null", name)
+	}
+	s := items(columns...)
+	row := func(seq int, v, values string) string {
+		return fmt.Sprintf(`{"id":1,"v":"%s"%s,"__weir_cdc_sequence":%d}`, v, values, seq)
+	}
+	for _, def := range []cdc.Definition{{SCDType: 1}, {SCDType: 2}, {SCDType: 2, IgnoreNulls: &cdc.Choice{}}, {SCDType: 2, Memory: 1}} {
+		t.Run(fmt.Sprint(def.SCDType, def.IgnoreNulls != nil, def.Memory), func(t *testing.T) {
+			def.Keys = []string{"id"}
+			x := cdctest.New(t, def)
+			apply(t, x, s, []string{row(1, "a", full), `{"id":2,"__weir_cdc_sequence":1}`}, []string{row(3, "c", empty)}, []string{row(2, "b", full)}, []string{row(2, "b", full)})
+			last := null
+			if def.IgnoreNulls != nil {
+				last = shown
+			}
+			if def.SCDType == 1 {
+				expect(t, x, "id=1 v=c"+last, "id=2 v=null"+null)
+				return
+			}
+			expect(t, x, "id=1 v=a"+shown+" __START_AT=1 __END_AT=2", "id=1 v=b"+shown+" __START_AT=2 __END_AT=3",
+				"id=1 v=c"+last+" __START_AT=3 __END_AT=null", "id=2 v=null"+null+" __START_AT=1 __END_AT=null")
+		})
 	}
 }
 
