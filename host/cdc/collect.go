@@ -35,26 +35,48 @@ type collector struct {
 	bytes   int64
 	rows    int64
 	spilled []*spill
+
+	spilling sync.Mutex
 }
 
-// add takes a batch over.
+// add takes a batch over. While what was full is written to a file, other tasks
+// go on.
 func (c *collector) add(ctx context.Context, rec arrow.RecordBatch) error {
+	full := c.fill(rec)
+	if full == nil {
+		return nil
+	}
+	c.spilling.Lock() // what is written is held twice meanwhile, so it is one at a time
+	defer c.spilling.Unlock()
+	s, err := c.spill(ctx, full)
+	if s != nil {
+		c.mu.Lock()
+		c.spilled = append(c.spilled, s)
+		c.mu.Unlock()
+	}
+	return err
+}
+
+// fill takes a batch in, and gives out all there is when it is enough for a file.
+func (c *collector) fill(rec arrow.RecordBatch) (full []arrow.RecordBatch) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.batches = append(c.batches, rec)
 	c.bytes += bytesIn(rec)
 	c.rows += rec.NumRows()
-	if c.bytes < c.limit {
+	if c.bytes < c.limit/2 {
 		return nil
 	}
-	return c.spill(ctx)
+	full = c.batches
+	c.batches, c.bytes = nil, 0
+	return full
 }
 
-// cut joins what is in memory and sorts it into parts: the places where each begins.
-func (c *collector) cut(ctx context.Context, parts int) (arrow.RecordBatch, []int32, error) {
-	all, err := joined(c.schema, c.batches, c.mem)
-	releaseBatches(c.batches)
-	c.batches, c.bytes = nil, 0
+// cut joins batches, which it takes over, and sorts them into parts: the places
+// where each begins.
+func (c *collector) cut(ctx context.Context, batches []arrow.RecordBatch, parts int) (arrow.RecordBatch, []int32, error) {
+	all, err := joined(c.schema, batches, c.mem)
+	releaseBatches(batches)
 	if err != nil || parts == 1 {
 		return all, nil, err
 	}
@@ -82,19 +104,18 @@ func (c *collector) cut(ctx context.Context, parts int) (arrow.RecordBatch, []in
 // partOf says in which of a number of parts a hash is, a power of two up to maxParts.
 func partOf(h *rowcode.Hash, parts int) int { return int(h[0]) * parts / maxParts }
 
-// spill writes what is in memory to a file.
-func (c *collector) spill(ctx context.Context) (err error) {
-	sorted, starts, err := c.cut(ctx, maxParts)
+// spill writes batches to a file and takes them over.
+func (c *collector) spill(ctx context.Context, batches []arrow.RecordBatch) (*spill, error) {
+	sorted, starts, err := c.cut(ctx, batches, maxParts)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer sorted.Release()
 	s, err := newSpill(c.dir)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	c.spilled = append(c.spilled, s)
-	return s.write(sorted, starts, c.mem)
+	return s, s.write(sorted, starts, c.mem)
 }
 
 // parts seals the collection and says in how many parts it can be had: a power
@@ -121,7 +142,9 @@ type sealed struct {
 func (c *collector) seal(ctx context.Context, parts int) (*sealed, error) {
 	s := &sealed{collector: c, count: parts}
 	var err error
-	s.all, s.starts, err = c.cut(ctx, parts)
+	batches := c.batches
+	c.batches, c.bytes = nil, 0
+	s.all, s.starts, err = c.cut(ctx, batches, parts)
 	return s, err
 }
 
