@@ -16,7 +16,7 @@ func initCommand() *cli.Command {
 		Name:      "init",
 		Usage:     "write a new project that runs as it is",
 		UsageText: "weir init [DIR] [--template demo|empty] [--output text|json]",
-		Description: "The demo has landing files, two plugins in Go and a script that shows them at work; empty has a small\n" +
+		Description: "The demo has landing files, three plugins in Go and a script that shows them at work; empty has a small\n" +
 			"pipeline from bronze to gold, one plugin and one test. The Go SDK is written beside them, so that plugins build without a registry.\n" +
 			"\nExample:\n   weir init shop --template demo",
 		Flags: []cli.Flag{
