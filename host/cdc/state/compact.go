@@ -26,8 +26,11 @@ type CompactOptions struct {
 
 const defaultCompaction = 4 << 20
 
-// Compaction is a run that a later manifest puts in the place of others.
-type Compaction struct {
+// Compaction is what Compact made: runs that a later manifest puts in the place of others.
+type Compaction struct{ pieces []*piece }
+
+// piece is one merge that was done.
+type piece struct {
 	from, to uint32
 	inputs   []RunInfo
 	before   []int64 // of each input, the entries in front of the range
@@ -40,33 +43,66 @@ type Compaction struct {
 // Read gives how many entries were read.
 func (c *Compaction) Read() int64 {
 	n := int64(0)
-	for _, w := range c.within {
+	for _, p := range c.pieces {
+		n += p.read()
+	}
+	return n
+}
+
+func (p *piece) read() int64 {
+	n := int64(0)
+	for _, w := range p.within {
 		n += w
 	}
 	return n
 }
 
 // Written gives how many entries were written.
-func (c *Compaction) Written() int64 { return c.run.Entries }
+func (c *Compaction) Written() int64 {
+	n := int64(0)
+	for _, p := range c.pieces {
+		n += p.run.Entries
+	}
+	return n
+}
 
-// Compact merges some of a manifest's runs into a new one, if that is due; nil
-// when it is not. It changes nothing that is there, so it may run beside
-// anything and be killed at any time; what it wrote counts as soon as a
-// manifest that adopted it does.
+// Compact merges runs of a valid manifest into new ones, as far as that is due
+// and within the bound; nil when it is not. It changes nothing that is there, so
+// it may run beside anything and be killed at any time; what it wrote counts as
+// soon as a manifest that adopted it does.
 func (s *Store) Compact(ctx context.Context, m *Manifest, opt CompactOptions) (*Compaction, error) {
 	limit := opt.Entries
 	if limit <= 0 {
 		limit = defaultCompaction
 	}
-	work, ok := plan(m.Runs, limit)
-	if !ok {
+	c := &Compaction{}
+	after := *m
+	for left := limit; ; {
+		work, ok := plan(after.Runs, limit)
+		if !ok || work.entries > left && len(c.pieces) > 0 {
+			break
+		}
+		p, err := s.merge(ctx, &after, work, opt.Forget)
+		if err != nil {
+			return nil, err
+		}
+		c.pieces = append(c.pieces, p)
+		after.Runs = p.replace(after.Runs, p.places(after.Runs))
+		left -= max(p.read(), 1)
+	}
+	if len(c.pieces) == 0 {
 		return nil, nil
 	}
-	c := &Compaction{from: work.from, to: work.to}
+	return c, nil
+}
+
+// merge does one merge.
+func (s *Store) merge(ctx context.Context, m *Manifest, work merge, before int64) (*piece, error) {
+	p := &piece{from: work.from, to: work.to}
 	st := &State{store: s, manifest: Manifest{PerKey: m.PerKey}}
 	defer func() { _ = st.Release() }() // the store keeps the runs and meets an error when it closes
 	for _, i := range work.runs {
-		c.inputs = append(c.inputs, m.Runs[i])
+		p.inputs = append(p.inputs, m.Runs[i])
 		if err := st.add(ctx, m.Runs[i]); err != nil {
 			return nil, err
 		}
@@ -74,28 +110,41 @@ func (s *Store) Compact(ctx context.Context, m *Manifest, opt CompactOptions) (*
 	if err := st.give(valuesOf(st.runs)); err != nil {
 		return nil, err
 	}
-	if err := c.count(st.runs); err != nil {
+	if err := p.count(st.runs); err != nil {
 		return nil, err
 	}
-	rules := mergeRules{perKey: m.PerKey, removed: !work.bottom, forget: work.bottom, before: opt.Forget, below: m.Truncated}
+	rules := mergeRules{perKey: m.PerKey, removed: !work.bottom, forget: work.bottom, before: before, below: m.Truncated}
+	if rules.forget && !m.PerKey {
+		above := &State{store: s}
+		defer func() { _ = above.Release() }() // as st
+		for _, r := range m.Runs[work.runs[len(work.runs)-1]+1:] {
+			if r.From >= work.to || r.to() <= work.from {
+				continue
+			}
+			if err := above.add(ctx, r); err != nil {
+				return nil, err
+			}
+		}
+		rules.above = above.runs
+	}
 	rows, err := st.scan(ctx, sliceStart(work.from), sliceStart(work.to), rules)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Release()
-	if c.run, err = s.write(ctx, rows); err != nil {
+	if p.run, err = s.write(ctx, rows); err != nil {
 		return nil, err
 	}
 	if !m.PerKey {
-		c.forgotten = rows.forgotten
+		p.forgotten = rows.forgotten
 	}
-	c.run = c.run.part(work.from, work.to, c.run.Entries)
+	p.run = p.run.part(work.from, work.to, p.run.Entries)
 	fpCompactionWritten.Hit()
-	return c, nil
+	return p, nil
 }
 
 // count finds how many entries of each input lie before the range and in it.
-func (c *Compaction) count(views []view) error {
+func (p *piece) count(views []view) error {
 	for _, v := range views {
 		rank := func(h []byte, otherwise int64) (n int64, err error) {
 			if h == nil {
@@ -112,13 +161,13 @@ func (c *Compaction) count(views []view) error {
 			total += b.rows
 		}
 		first, err1 := rank(v.from, 0)
-		from, err2 := rank(sliceStart(c.from), 0)
-		to, err3 := rank(sliceStart(c.to), total)
+		from, err2 := rank(sliceStart(p.from), 0)
+		to, err3 := rank(sliceStart(p.to), total)
 		if err := errors.Join(err1, err2, err3); err != nil {
 			return err
 		}
-		c.before = append(c.before, from-first)
-		c.within = append(c.within, to-from)
+		p.before = append(p.before, from-first)
+		p.within = append(p.within, to-from)
 	}
 	return nil
 }
@@ -143,64 +192,71 @@ func (r *run) rank(h []byte) (int64, error) {
 	return n + int64(b.lowerBound(0, h)), nil
 }
 
-// Adopt puts the new run of a compaction in the place of those it was made
-// from. It is false, and m stays as it is, when that does not fit any more: m
-// does not have those runs, as after a full refresh; it follows a version that
-// came after the compaction began, so that the run may have been swept; or it
-// has newer events of a key whose deletes were forgotten, which counted when
-// those events were applied. The compaction is then of no use.
+// Adopt puts the new runs of a compaction in the place of those they were made
+// from, and tells whether there was any for which that fits: m has those runs, as
+// it has not after a full refresh; it follows the version that the compaction
+// began with, since later ones may have swept the run; and it has no newer events
+// of a key whose deletes were forgotten, which counted when those events were
+// applied. The rest of the compaction is of no use.
 func (s *Store) Adopt(ctx context.Context, m *Manifest, c *Compaction) (bool, error) {
-	places := c.places(m.Runs)
-	if stamp, ok := runStamp(c.run.Name); places == nil || ok && stamp < m.K {
-		return false, nil
+	any := false
+	for _, p := range c.pieces {
+		places := p.places(m.Runs)
+		if stamp, ok := runStamp(p.run.Name); places == nil || ok && stamp < m.K {
+			continue
+		}
+		later, err := s.touched(ctx, m.Runs[places[len(places)-1]+1:], p)
+		if err != nil {
+			return any, err
+		}
+		if !later {
+			m.Runs = p.replace(m.Runs, places)
+			any = true
+		}
 	}
-	if later, err := s.touched(ctx, m.Runs[places[len(places)-1]+1:], c); err != nil || later {
-		return false, err
-	}
-	m.Runs = c.replace(m.Runs, places)
-	return true, nil
+	return any, nil
 }
 
 // places finds the inputs in a list of runs; nil when they are not there one over the other.
-func (c *Compaction) places(runs []RunInfo) []int {
+func (p *piece) places(runs []RunInfo) []int {
 	var places []int
 	for i, r := range runs {
-		if r.From >= c.to || r.to() <= c.from {
+		if r.From >= p.to || r.to() <= p.from {
 			continue
 		}
 		switch n := len(places); {
-		case n < len(c.inputs) && same(r, c.inputs[n]):
+		case n < len(p.inputs) && same(r, p.inputs[n]):
 			places = append(places, i)
-		case n > 0 && n < len(c.inputs):
+		case n > 0 && n < len(p.inputs):
 			return nil
 		}
 	}
-	if len(places) != len(c.inputs) {
+	if len(places) != len(p.inputs) {
 		return nil
 	}
 	return places
 }
 
 // touched says whether runs have entries of keys of which something was forgotten.
-func (s *Store) touched(ctx context.Context, runs []RunInfo, c *Compaction) (bool, error) {
-	if len(c.forgotten) == 0 {
+func (s *Store) touched(ctx context.Context, runs []RunInfo, p *piece) (bool, error) {
+	if len(p.forgotten) == 0 {
 		return false, nil
 	}
 	st := &State{store: s}
 	defer func() { _ = st.Release() }() // the store keeps the runs and meets an error when it closes
 	errTouched := errors.New("touched")
 	for _, r := range runs {
-		if r.From >= c.to || r.to() <= c.from {
+		if r.From >= p.to || r.to() <= p.from {
 			continue
 		}
 		if err := st.add(ctx, r); err != nil {
 			return false, err
 		}
 		v := st.runs[len(st.runs)-1]
-		first, last := v.among(c.forgotten)
+		first, last := v.among(p.forgotten)
 		touched := false
 		err := v.guard(func() error {
-			err := v.search(c.forgotten[first:last], func(int, *block, int) error {
+			err := v.search(p.forgotten[first:last], func(int, *block, int) error {
 				touched = true
 				return errTouched
 			})
@@ -217,7 +273,7 @@ func (s *Store) touched(ctx context.Context, runs []RunInfo, c *Compaction) (boo
 }
 
 // replace gives the list with the new run, and what is left of those it was made from.
-func (c *Compaction) replace(runs []RunInfo, places []int) []RunInfo {
+func (p *piece) replace(runs []RunInfo, places []int) []RunInfo {
 	var out []RunInfo
 	for i, r := range runs {
 		n := slices.Index(places, i)
@@ -225,14 +281,14 @@ func (c *Compaction) replace(runs []RunInfo, places []int) []RunInfo {
 			out = append(out, r)
 			continue
 		}
-		if before := c.before[n]; r.From < c.from && before > 0 {
-			out = append(out, r.part(r.From, c.from, before))
+		if before := p.before[n]; r.From < p.from && before > 0 {
+			out = append(out, r.part(r.From, p.from, before))
 		}
-		if after := r.Entries - c.before[n] - c.within[n]; c.to < r.to() && after > 0 {
-			out = append(out, r.part(c.to, r.to(), after))
+		if after := r.Entries - p.before[n] - p.within[n]; p.to < r.to() && after > 0 {
+			out = append(out, r.part(p.to, r.to(), after))
 		}
-		if n == len(places)-1 && c.run.Entries > 0 {
-			out = append(out, c.run)
+		if n == len(places)-1 && p.run.Entries > 0 {
+			out = append(out, p.run)
 		}
 	}
 	return out

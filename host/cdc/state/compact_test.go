@@ -187,11 +187,12 @@ func TestPlansKeepRunsFewAndRewriteLittle(t *testing.T) {
 		lost               float64 // share that a merge finds hidden
 	}{
 		{0, 10_000, 1 << 40, 1000, 0},
-		{10_000_000, 10_000, 1 << 40, 2000, 0.5},
-		{10_000_000, 10_000, 1 << 20, 2000, 0.5},
-		{100_000_000, 100_000, 4 << 20, 1000, 0},
-		{0, 10, 1 << 20, 5000, 0},
-		{0, 3_000_000, 4 << 20, 100, 0.2},
+		{10_000_000, 10_000, 1 << 40, 1000, 0.5},
+		{10_000_000, 10_000, 256 << 10, 1000, 0.2},
+		{5_000_000, 10_000, 256 << 10, 1500, 0},
+		{50_000_000, 100_000, 1_600_000, 1500, 0},
+		{0, 10, 256 << 10, 2000, 0},
+		{0, 3_000_000, 48_000_000, 100, 0.2},
 	} {
 		var m Manifest
 		if c.base > 0 {
@@ -200,16 +201,16 @@ func TestPlansKeepRunsFewAndRewriteLittle(t *testing.T) {
 		written, most, depth := int64(0), int64(0), 0
 		for b := range c.batches {
 			m.Runs = append(m.Runs, RunInfo{Name: fmt.Sprint("batch", b), Entries: c.batch})
-			for work := int64(0); ; {
+			for left := c.limit; ; {
 				p, ok := plan(m.Runs, c.limit)
-				if !ok || work > 32*c.batch && c.limit < 1<<40 {
+				if !ok || p.entries > left && left < c.limit {
 					break
 				}
 				if p.entries > c.limit {
 					t.Fatalf("%+v: a merge of %d", c, p.entries)
 				}
-				work += p.entries
-				adopt(t, &m, p, c.lost, fmt.Sprint("merge", b, "-", work))
+				adopt(t, &m, p, c.lost, fmt.Sprint("merge", b, "-", left))
+				left -= p.entries
 				written += p.entries
 				most = max(most, p.entries)
 			}
@@ -240,7 +241,7 @@ func TestPlansKeepRunsFewAndRewriteLittle(t *testing.T) {
 }
 
 func adopt(t *testing.T, m *Manifest, p merge, lost float64, name string) {
-	c := &Compaction{from: p.from, to: p.to}
+	c := &piece{from: p.from, to: p.to}
 	for _, i := range p.runs {
 		r := m.Runs[i]
 		share := func(from, to uint32) int64 { return r.Entries * int64(to-from) / int64(r.to()-r.From) }
@@ -248,7 +249,7 @@ func adopt(t *testing.T, m *Manifest, p merge, lost float64, name string) {
 		c.before = append(c.before, share(r.From, p.from))
 		c.within = append(c.within, share(p.from, p.to))
 	}
-	c.run = RunInfo{Name: name}.part(p.from, p.to, max(1, int64(float64(c.Read())*(1-lost))))
+	c.run = RunInfo{Name: name}.part(p.from, p.to, max(1, int64(float64(c.read())*(1-lost))))
 	places := c.places(m.Runs)
 	if places == nil {
 		t.Fatal("a plan does not fit the manifest it is for")

@@ -13,6 +13,7 @@ type mergeRules struct {
 	forget  bool // nothing lies beneath, so that what can have no effect any more is left out:
 	before  int64
 	below   []byte
+	above   []view
 }
 
 // leading tells the deletes that stand before everything else of their key.
@@ -40,13 +41,29 @@ func (s *scanner) drops(b *block, row int) bool {
 	if kind != Delete {
 		l.over = true
 	}
-	if l.over || b.times[row] >= s.rules.before {
+	if l.over || b.times[row] >= s.rules.before || s.newer(l.hash) {
 		return false
 	}
 	if h := rowcode.Hash(l.hash); len(s.forgotten) == 0 || s.forgotten[len(s.forgotten)-1] != h {
 		s.forgotten = append(s.forgotten, h)
 	}
 	return true
+}
+
+// newer says whether runs above those that are merged have entries of a key. They
+// may come before its deletes, which then lead nothing.
+func (s *scanner) newer(hash []byte) bool {
+	for _, v := range s.rules.above {
+		found := false
+		err := v.search([]rowcode.Hash{rowcode.Hash(hash)}, func(int, *block, int) error {
+			found = true
+			return nil
+		})
+		if found || err != nil { // who cannot tell forgets nothing
+			return true
+		}
+	}
+	return false
 }
 
 // merge collects the rows of one batch.

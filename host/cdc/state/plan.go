@@ -6,15 +6,16 @@ import (
 )
 
 // Runs are merged as a log is: by levels of four. A level holds runs of about
-// the same size, and when four stand at the end of the list they become one of
-// the next. So there are a few runs for each level, and an entry is written
-// once for each level it climbs. When what came after the oldest run has grown
-// as large as that, all of it is merged, so that entries which hide each other
-// take at most about twice the room.
+// the same size, and four of them that follow each other become one of the next.
+// So there are a few runs for each level, and an entry is written once for each
+// level it climbs. When what came after the oldest run has grown as large as
+// that, it is merged into it, so that entries which hide each other take at most
+// about twice the room. Small merges go first: they make the most of a little work.
 //
-// A merge is cut to the work it may do: it covers a range of hashes, and the
-// next one goes on behind it. From then on the ranges have their own runs, and
-// each is looked at by itself.
+// A merge that is more than may be done at once is cut: it covers a range of
+// hashes, and later ones go on behind it. From then on the ranges have their own
+// runs, and each is looked at by itself. Newer runs that are much smaller take
+// no part, so that they stay whole.
 
 const (
 	fanIn     = 4
@@ -54,16 +55,26 @@ func plan(runs []RunInfo, limit int64) (merge, bool) {
 			m.to, m.entries = next.to, m.entries+next.entries
 			b++
 		}
-		if !found || len(m.runs) > len(best.runs) || len(m.runs) == len(best.runs) && m.entries < best.entries {
+		if !found || m.entries < best.entries {
 			best, found = m, true
 		}
 	}
 	if found && best.entries > limit {
-		width := uint64(best.to-best.from) * uint64(max(limit, 1)) / uint64(best.entries)
-		best.to = best.from + uint32(max(width, 1))
-		best.entries = limit
+		best.cut(limit)
 	}
 	return best, found
+}
+
+// cut shortens a merge to about so many entries. It ends where a half, quarter,
+// eighth … of all hashes does: so the cuts of larger merges fall on those of
+// smaller ones, and the ranges with runs of their own stay few.
+func (m *merge) cut(limit int64) {
+	all := m.to - m.from
+	width := uint32(hashSlices)
+	for width > 1 && (width >= all || m.from%width != 0 || m.entries/int64(all)*int64(width) > limit) {
+		width /= 2
+	}
+	m.to, m.entries = m.from+width, m.entries*int64(width)/int64(all)
 }
 
 // due says what is to be merged in one range, which no run covers in part.
@@ -76,33 +87,49 @@ func due(runs []RunInfo, from, to uint32) (merge, bool) {
 			sizes = append(sizes, int64(float64(r.Entries)*hashSlices/float64(r.to()-r.From)))
 		}
 	}
-	start, sum := -1, int64(0)
-	same, highest := 0, -1
-	for i := len(sizes) - 1; i >= 0; i-- {
-		switch l := level(sizes[i]); {
-		case l > highest:
-			highest, same = l, 1
-		case l == highest:
-			same++
-		default:
-			// A small run below larger ones: it goes along with them.
-		}
-		if same >= fanIn {
-			start = i
-		}
-		if i == 0 && len(sizes) > 1 && sum >= max(sizes[0], levelBase) {
-			start = 0
-		}
-		sum += sizes[i]
-	}
-	if start < 0 {
+	first, last, ok := pick(sizes)
+	if !ok {
 		return merge{}, false
 	}
-	m := merge{runs: stack[start:], from: from, to: to, bottom: start == 0}
-	for _, s := range sizes[start:] {
+	m := merge{runs: stack[first : last+1], from: from, to: to, bottom: first == 0}
+	for _, s := range sizes[first : last+1] {
 		m.entries += int64(float64(s) * float64(to-from) / hashSlices)
 	}
 	return m, true
+}
+
+// pick chooses which of runs that lie over one another are merged, the oldest first.
+func pick(sizes []int64) (first, last int, ok bool) {
+	highest, same := -1, 0
+	for i := len(sizes) - 1; i >= 0; i-- {
+		switch l := level(sizes[i]); {
+		case l > highest:
+			highest, same, last = l, 1, i
+		case l == highest:
+			same++
+		}
+		// Smaller ones in between go along with them.
+		if same == fanIn {
+			for i > 0 && level(sizes[i-1]) <= highest {
+				i--
+			}
+			return i, last, true
+		}
+	}
+	if len(sizes) < 2 {
+		return 0, 0, false
+	}
+	sum := int64(0)
+	for i := len(sizes) - 1; i > 0; i-- {
+		sum += sizes[i]
+	}
+	if sum < max(sizes[0], levelBase) {
+		return 0, 0, false
+	}
+	for last = len(sizes) - 1; last > 1 && sizes[last] < sum/16; {
+		last--
+	}
+	return 0, last, true
 }
 
 func level(size int64) int {
