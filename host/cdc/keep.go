@@ -31,9 +31,18 @@ const (
 // knows keys and not places, and the index of new files is made here, so that
 // the next batch need not.
 func (a *applier) Keep(ctx context.Context, table *delta.Table, _ func(stream.Notice)) error {
-	return a.def.keep(ctx, table, delta.OptimizeOptions{
+	return a.def.keep(ctx, table, packOptions())
+}
+
+// Keep packs the files of the target as that of AUTO CDC does.
+func (s *snapshots) Keep(ctx context.Context, table *delta.Table, _ func(stream.Notice)) error {
+	return s.def.keep(ctx, table, packOptions())
+}
+
+func packOptions() delta.OptimizeOptions {
+	return delta.OptimizeOptions{
 		PurgeRatio: purgeRatio, Auto: &delta.AutoCompact{SmallRatio: smallRatio, Least: smallFiles, Bytes: keepBytes},
-	})
+	}
 }
 
 func (d *Definition) keep(ctx context.Context, table *delta.Table, opt delta.OptimizeOptions) error {

@@ -189,3 +189,12 @@ func (m *merger) introduce(b stream.ApplyBatch) error {
 func added(name string) bool {
 	return relation.IsIntervalColumn(name) || strings.EqualFold(name, relation.IsCurrentColumn) || strings.EqualFold(name, relation.HashColumn)
 }
+
+// Keep looks after the target between batches.
+func (m *merger) Keep(ctx context.Context, table *delta.Table, tell func(stream.Notice)) error {
+	keeper, ok := cdc.New(m.def).(stream.Keeper)
+	if !ok {
+		return nil
+	}
+	return keeper.Keep(ctx, table, tell)
+}

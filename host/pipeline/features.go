@@ -102,7 +102,9 @@ func (g *graph) idle() (out []Notice) {
 			})
 		}
 		for _, key := range slices.Sorted(maps.Keys(d.properties)) {
-			if instead, ok := idleProperties[key]; ok && !strings.EqualFold(d.properties[key], "false") {
+			// What AUTO CDC leaves in small pieces is packed beside the batches.
+			packed := key == "delta.autoOptimize.autoCompact" && slices.ContainsFunc(d.flows, func(f *flow) bool { return f.cdc != nil })
+			if instead, ok := idleProperties[key]; ok && !packed && !strings.EqualFold(d.properties[key], "false") {
 				idle(key, instead)
 			}
 		}

@@ -6,6 +6,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/weir-data/weir/host/cdc"
+	"github.com/weir-data/weir/host/delta"
 	"github.com/weir-data/weir/host/stream"
 )
 
@@ -37,4 +38,13 @@ func (u *update) snapshotApplier(ctx context.Context, f *flow) (stream.SnapshotA
 		return nil, nil, err
 	}
 	return &snapshotApplier{cdc.NewSnapshots(def, version), f.target}, def.State.Close, nil
+}
+
+// Keep looks after the target between snapshots.
+func (a *snapshotApplier) Keep(ctx context.Context, table *delta.Table, tell func(stream.Notice)) error {
+	keeper, ok := a.SnapshotApplier.(stream.Keeper)
+	if !ok {
+		return nil
+	}
+	return keeper.Keep(ctx, table, tell)
 }

@@ -97,6 +97,8 @@ func (s *Snapshots) run(ctx context.Context, obs Observer, res *Result) (err err
 		if !more {
 			break
 		}
+		beginUpkeep(ctx, s.Apply, s.Target.Table, &c.notices).end(false, &c.notices)
+		c.tellNotices(c.ck.planned, 0)
 		if !s.Provider {
 			return nil
 		}

@@ -27,44 +27,57 @@ type upkeep struct {
 
 // keep begins to look after the target.
 func (r *run) keep(ctx context.Context) {
-	keeper, ok := r.flow.Apply.(Keeper)
-	if !ok {
+	r.upkeep = beginUpkeep(ctx, r.flow.Apply, r.flow.Target.Table, &r.notices)
+}
+
+// kept waits for what keep began. After an error of the run it is cut short.
+func (r *run) kept(failed bool) {
+	if r.upkeep == nil {
 		return
+	}
+	r.upkeep.end(failed, &r.notices)
+	r.upkeep = nil
+	for _, n := range r.notices.take() {
+		r.tell(Progress{Kind: Noticed, Batch: r.ck.planned, Notice: n})
+	}
+}
+
+// beginUpkeep lets an applier look after its target; nil when it does not.
+func beginUpkeep(ctx context.Context, apply any, table *delta.Table, notices *notices) *upkeep {
+	keeper, ok := apply.(Keeper)
+	if !ok {
+		return nil
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	u := &upkeep{cancel: cancel}
-	r.upkeep = u
 	u.done.Go(func() {
 		defer func() {
 			if p := recover(); p != nil {
 				u.err = fault.New("INTERNAL_ERROR", "the upkeep panicked: %v", p)
 			}
 		}()
-		u.err = keeper.Keep(ctx, r.flow.Target.Table, r.notices.add)
+		u.err = keeper.Keep(ctx, table, notices.add)
 	})
+	return u
 }
 
-// kept waits for what keep began. After an error of the run it is cut short.
-func (r *run) kept(failed bool) {
-	u := r.upkeep
+// end waits for the work, which is cut short after a failure of what it is beside.
+func (u *upkeep) end(failed bool, notices *notices) {
 	if u == nil {
 		return
 	}
-	r.upkeep = nil
 	if failed {
 		u.cancel()
 	}
 	u.done.Wait()
 	u.cancel()
-	if u.err != nil && !failed {
-		var coded *fault.Error
-		n := Notice{Code: fault.CodeOf(u.err), Text: "the target could not be looked after: " + u.err.Error()}
-		if errors.As(u.err, &coded) {
-			n.Hint = coded.Hint
-		}
-		r.notices.add(n)
+	if u.err == nil || failed {
+		return
 	}
-	for _, n := range r.notices.take() {
-		r.tell(Progress{Kind: Noticed, Batch: r.ck.planned, Notice: n})
+	n := Notice{Code: fault.CodeOf(u.err), Text: "the target could not be looked after: " + u.err.Error()}
+	var coded *fault.Error
+	if errors.As(u.err, &coded) {
+		n.Hint = coded.Hint
 	}
+	notices.add(n)
 }
