@@ -79,3 +79,4 @@ if [ "$mode" = full ]; then
   fi
   "$work/venv/bin/python" "$here/cdc/run.py" --weir "$root/build/weir" --dir "$work/cdc" --engines "$writers" --node "$work/node" "${peer[@]}"
 fi
+"$work/venv/bin/python" "$here/cdc/foreign.py" --weir "$root/build/weir" --dir "$work/cdc-foreign" --engines "$writers"
