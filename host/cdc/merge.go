@@ -150,13 +150,24 @@ func (w *work) key(spots []spot) error {
 }
 
 // gather makes the timeline of a key: of several entries of one order, which
-// must say the same, the first that was applied stays.
+// must say the same, the first that was applied stays. What columns of last_by
+// would say of a change that came before they were named is not known: others of
+// its sequence are as if of its order.
 func (w *work) gather(spots []spot) error {
 	w.line = w.line[:0]
 	moment := int32(0)
+	bare := false // what stands last was applied before there were columns that decide
 	for _, s := range spots {
 		n := len(w.line)
-		if n > 0 && bytes.Equal(w.order(w.line[n-1].ref), w.order(s.at)) {
+		twice := n > 0 && bytes.Equal(w.order(w.line[n-1].ref), w.order(s.at))
+		again := twice
+		if n > 0 && !twice {
+			var err error
+			if again, err = w.sameMoment(w.line[n-1].ref, s.at); err != nil {
+				return err
+			}
+		}
+		if twice || bare && again {
 			last := &w.line[n-1]
 			if !w.same(last.ref, s.at) || w.unique && !last.old {
 				w.out.ties.add(w, s.at)
@@ -168,14 +179,15 @@ func (w *work) gather(spots []spot) error {
 			w.out.counts.Unchanged++
 			continue
 		}
-		if n > 0 {
-			same, err := w.sameMoment(w.line[n-1].ref, s.at)
+		if n > 0 && !again {
+			moment++
+		}
+		if w.width >= 0 {
+			sequence, err := w.sequenceOf(w.order(s.at))
 			if err != nil {
 				return err
 			}
-			if !same {
-				moment++
-			}
+			bare = len(sequence) == len(w.order(s.at))
 		}
 		w.line = append(w.line, event{
 			ref: s.at, moment: moment, upsert: w.kinds[s.at] == state.Upsert, old: w.isOld(s.at), again: never, tracked: w.entries.tracked[s.at],

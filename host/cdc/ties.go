@@ -56,7 +56,7 @@ func (t *ties) err(d *Definition) error {
 	}
 	hint := "Let SEQUENCE BY tell them apart, as in STRUCT(time, counter), or name the columns that decide with the property pipelines.cdc.ties = last_by(column, …)"
 	if len(d.LastBy) > 0 {
-		hint = "The columns of last_by do not tell them apart: name further ones"
+		hint = "The columns of last_by do not tell them apart, or were named when one of them had been applied already: name further ones, or run a full refresh of the target"
 	}
 	return d.fault("CDC_SEQUENCE_TIE", "%s another change of the same key and sequence: %s", countText(t.count, "change contradicts", "changes contradict"), strings.Join(t.examples, "; ")).WithHint("%s", hint)
 }
