@@ -144,6 +144,7 @@ func (r *run) tellNotices(batch int64, attempt int) {
 
 // settle notes the outcome of the batch in its commit.
 func (a *attempt) settle(c *delta.Commit, n Counts) error {
+	a.committing = true
 	a.out.Metrics.Applied = n
 	text, err := a.out.encode()
 	if err != nil {

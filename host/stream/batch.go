@@ -53,6 +53,7 @@ type attempt struct {
 
 	application Application  // of a flow that applies its rows, in place of files
 	snapshot    *abi.Version // that the rows are, of a flow of snapshots
+	committing  bool         // the commit of the target is about to be made, or more
 
 	before map[string]stateRef // the states that the batch before left
 	states map[string][]byte   // those of them that steps of the flow read

@@ -160,10 +160,13 @@ func (c *comparison) next(ctx context.Context) (bool, error) {
 			return false, err
 		}
 	}
+	committing := false
 	for number := 0; ; number++ {
 		w, err := c.compare(ctx, e, number)
+		committing = committing || w.committing
 		for races := 0; c.overtaken(err) && races < maxRaces && ctx.Err() == nil; races++ {
 			w, err = c.compare(ctx, e, number)
+			committing = committing || w.committing
 		}
 		if err == nil {
 			return !w.done, nil
@@ -172,11 +175,11 @@ func (c *comparison) next(ctx context.Context) (bool, error) {
 			return false, err
 		}
 		if !retryHelps(err) || number >= c.flow.MaxRetries {
-			if w.quarantined || errors.Is(err, errHeld) {
-				return false, err
+			if committing || errors.Is(err, errHeld) {
+				return false, err // it may be in the table, whatever went wrong
 			}
-			// Nobody has seen anything of this snapshot. What is wrong with it may be
-			// repaired in the source, so the next run looks there again.
+			// Nobody has seen anything of this snapshot but what it refused. What is
+			// wrong with it may be repaired in the source, so the next run looks there again.
 			c.log.withdraw(ctx, e.Refresh)
 			return false, err
 		}
@@ -235,8 +238,18 @@ func (c *comparison) prepare(ctx context.Context) (*refreshEntry, error) {
 		}
 	}
 	next := max(c.ck.planned, c.ck.committed) + 1
-	if has, ok := txn(c.target, c.ck.gen.AppID); ok {
-		next = max(next, has+1)
+	tables := []*delta.Snapshot{c.target}
+	if c.flow.Quarantine != nil {
+		refused, err := snapshot(ctx, c.flow.Quarantine)
+		if err != nil {
+			return nil, err
+		}
+		tables = append(tables, refused)
+	}
+	for _, t := range tables {
+		if has, ok := txn(t, c.ck.gen.AppID); ok {
+			next = max(next, has+1)
+		}
 	}
 	return &refreshEntry{
 		Format: 1, Refresh: next, Timestamp: c.flow.now(), UpdateID: c.flow.UpdateID, Fingerprint: c.q.Fingerprint, Writers: 1, refreshPins: pins,

@@ -22,8 +22,6 @@ type snapshotWork struct {
 	done    bool         // there is no snapshot
 	begun   SnapshotApplication
 	rows    int64
-	// quarantined says that refused rows may be committed already.
-	quarantined bool
 }
 
 // compare reads the snapshot and takes what it changes into the table.
@@ -66,7 +64,6 @@ func (c *comparison) compare(ctx context.Context, e *refreshEntry, number int) (
 		return w, err
 	}
 	fpDataWritten.Hit()
-	w.quarantined = len(a.result.refused) > 0
 	if err := a.commitQuarantine(ctx); err != nil {
 		return w, err
 	}
