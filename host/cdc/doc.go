@@ -34,8 +34,12 @@
 //     and by a few parts, of which there are up to 256.
 //   - After an error nothing has changed that readers see.
 //
-// What feeds a target from elsewhere, as snapshot.go does with the differences of
-// two extracts, makes an apply with begin, adds entries to its changes and ends
+// Of full snapshots (snapshot.go) only what differs becomes changes, at the snapshot's
+// version: the hashes that the state has of each key (snapshotknown.go) are held in
+// memory and the rows probed as they come, or both are cut into parts when that is
+// too much. A key of the state that no row has is deleted.
+//
+// What feeds a target from elsewhere, as snapshot.go does, makes an apply with begin, adds entries to its changes and ends
 // with commit, which does the rest. Entries come from coder.code for rows that
 // have a sequence column, and from coder.assemble where the codes are known.
 package cdc

@@ -136,7 +136,7 @@ func (u *update) compared(ctx context.Context, fl *flow) (*compared, error) {
 	if s.Fingerprint, err = u.p.fingerprint(fl); err != nil {
 		return nil, err
 	}
-	s.Accept = func(version string) bool { return accepts(u.opt.AcceptSnapshots, fl.target, version) }
+	s.Accept = func(version string) bool { return u.accepts(fl.target, version) }
 	s.Apply, s.release, err = u.snapshotApplier(ctx, fl)
 	return s, err
 }
@@ -159,17 +159,30 @@ func (u *update) snapshots(ctx context.Context, fl *flow, f *FlowResult) (_ stre
 
 // accepts tells whether one of the names, a version or dataset:version, means
 // this version of this dataset. A version may hold colons itself.
-func accepts(names []string, d *dataset, version string) bool {
-	for _, name := range names {
-		if name == version {
-			return true
-		}
+func (u *update) accepts(d *dataset, version string) bool {
+	for _, name := range u.opt.AcceptSnapshots {
 		dataset, ok := strings.CutSuffix(name, ":"+version)
-		if ok && (strings.EqualFold(dataset, d.id) || strings.HasSuffix(strings.ToLower(d.id), "."+strings.ToLower(dataset))) {
-			return true
+		if name != version && !(ok && (strings.EqualFold(dataset, d.id) || strings.HasSuffix(strings.ToLower(d.id), "."+strings.ToLower(dataset)))) {
+			continue
 		}
+		u.mu.Lock()
+		defer u.mu.Unlock()
+		if u.accepted == nil {
+			u.accepted = map[string]bool{}
+		}
+		u.accepted[name] = true
+		return true
 	}
 	return false
+}
+
+// warnOfAccepted tells of snapshots that were to be let through and were not held.
+func (u *update) warnOfAccepted() {
+	for _, name := range u.opt.AcceptSnapshots {
+		if !u.accepted[name] {
+			u.result.Warnings = append(u.result.Warnings, "--accept-snapshot "+name+" let nothing pass: no snapshot of that version was held")
+		}
+	}
 }
 
 // missingSnapshots finds out which snapshots a full refresh would not get again.

@@ -30,6 +30,8 @@ type update struct {
 	lines  map[string]*lineCount // what functions logged, by dataset
 	unset  map[*dataset][]string // properties that are declared no longer
 	began  map[*flow]bool        // flows whose generation of this update exists
+	// accepted are those of RunOptions.AcceptSnapshots that let a snapshot pass.
+	accepted map[string]bool
 
 	previous *updateRecord // the update before, nil when this is the first
 	order    []*flow       // of all tables, upstream first
@@ -64,6 +66,7 @@ func (u *update) run(ctx context.Context) *Result {
 	stop := u.running(ctx)
 	u.pass(ctx)
 	u.retry(ctx)
+	u.warnOfAccepted()
 	stop()
 	u.ended(ctx)
 	return u.result

@@ -18,7 +18,8 @@
 // A batch query (complete.go: a materialized view, or a flow that runs once) goes
 // the same way with a refresh record instead of an offset entry, as one task; it
 // replaces all rows in one commit, or is passed over when nothing that its rows
-// follow from has changed.
+// follow from has changed. So does each of the full snapshots that a flow compares
+// (snapshots.go, snapshotwork.go): its record is written when its version is known.
 //
 // The parts by file: flow.go what a flow is; run.go the loop; batch.go one
 // batch; task.go and taskrun.go one task; output.go the columns it writes;
@@ -28,7 +29,7 @@
 // filesource.go, deltasource.go (deltaoptions.go, changefeed.go, tablereader.go)
 // the sources; handler.go, handlerbatch.go, merge.go a handler in place of a
 // target (foreach_batch); apply.go rows that are merged in place of appended; guards.go what must hold before a run may go on, losses.go
-// what a full refresh would lose; reset.go the full refresh of a table that several
+// and snapshotlosses.go what a full refresh would lose; reset.go the full refresh of a table that several
 // flows fill; complete*.go the refresh, stripes.go its data files. docs/formats.md
 // describes every object byte by byte.
 //
@@ -42,6 +43,9 @@
 //     commit entry before it names; no other object in state/ is ever read.
 //   - What an application (apply.go) keeps beside the rows becomes valid by the
 //     target's commit, as the rows do.
+//   - A record of a snapshot is taken back only where its commit cannot have been
+//     made. One that the count gate holds stays until somebody lets it pass, or its
+//     source has changed.
 //   - Files are taken in the order of their names, never of their times, so a
 //     late file is found whatever its name or time says; a path is read once.
 //   - Outputs of a handler are committed one after the other, each with
