@@ -139,6 +139,21 @@ func (m *merger) Schema(rows *arrow.Schema) (*arrow.Schema, error) {
 	return declared(m.flow.target, out)
 }
 
+// Fits holds that the type of the sequence is that of the intervals there are.
+func (m *merger) Fits(target *delta.Snapshot, columns *arrow.Schema) error {
+	in, ok := relation.IntervalOf(target.Schema())
+	if !ok || m.def.SCDType != 2 {
+		return nil
+	}
+	was, _ := fieldFold(target.Schema(), in.Start)
+	now, ok := fieldFold(columns, in.Start)
+	if !ok || arrow.TypeEqual(was.Type, now.Type) {
+		return nil
+	}
+	return fault.New("SEQUENCING_TYPE_DRIFT", "the type of the sequence changed: was %s, is %s", typeName(was.Type), typeName(now.Type)).
+		At(m.flow.where()).WithHint("What the table shows was made by the old definition. Set it back, or run a full refresh of the target")
+}
+
 // Begin starts the application of a batch.
 func (m *merger) Begin(ctx context.Context, b stream.ApplyBatch) (stream.Application, error) {
 	if err := m.complete(b); err != nil {

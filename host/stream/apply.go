@@ -24,6 +24,12 @@ type Applier interface {
 	Begin(ctx context.Context, b ApplyBatch) (Application, error)
 }
 
+// Fitter is an Applier that has more to say than the table does when columns do
+// not fit it.
+type Fitter interface {
+	Fits(target *delta.Snapshot, columns *arrow.Schema) error
+}
+
 // ApplyBatch is the batch that an application is of.
 type ApplyBatch struct {
 	Table *delta.Table

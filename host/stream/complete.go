@@ -180,6 +180,11 @@ func (c *completion) open(ctx context.Context) (err error) {
 	if ok && gen.Kind != c.q.kind() && !(adds && f.FullRefresh && gen.Kind != completeGeneration) {
 		return gen.otherKind(c.q.kind())
 	}
+	if ok {
+		if err := f.guardApplies(gen); err != nil {
+			return err
+		}
+	}
 	if !ok || f.FullRefresh {
 		traces, err := tracesIn(ctx, f.Target.Table, c.target)
 		if err != nil {
@@ -198,7 +203,7 @@ func (c *completion) open(ctx context.Context) (err error) {
 		if ok {
 			next = max(next, gen.Generation+1)
 		}
-		gen = generation{Format: 1, Generation: next, AppID: f.appID(next), Kind: c.q.kind(), Replace: f.FullRefresh || !adds, Reset: f.seen(c.target), UpdateID: f.UpdateID, Created: f.now()}
+		gen = generation{Format: 1, Generation: next, AppID: f.appID(next), Kind: c.q.kind(), Replace: f.FullRefresh || !adds, Applies: f.Apply != nil, Reset: f.seen(c.target), UpdateID: f.UpdateID, Created: f.now()}
 		if err := createGeneration(ctx, f.Checkpoint, gen); err != nil {
 			return err
 		}

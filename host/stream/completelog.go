@@ -197,6 +197,20 @@ func (k generationKind) String() string {
 	return "stream"
 }
 
+// guardApplies refuses to append to rows that were merged, and the other way
+// round: what an application has seen of them would be wrong.
+func (f *Flow) guardApplies(g generation) error {
+	if g.Applies == (f.Apply != nil) || f.FullRefresh {
+		return nil
+	}
+	was, now := "appended", "merged by AUTO CDC"
+	if g.Applies {
+		was, now = now, was
+	}
+	return fault.New("CANNOT_CHANGE_DATASET_TYPE", "the rows of this flow were %s, and are now to be %s", was, now).
+		WithHint("Run a full refresh of this table")
+}
+
 // otherKind refuses to go on with what another kind of flow left: a streaming
 // table does not become a materialized view, nor the other way round.
 func (g generation) otherKind(now generationKind) error {

@@ -27,6 +27,8 @@ type generation struct {
 	Replace    bool   `json:"replace"` // the first commit replaces the target's rows; in a complete refresh each does
 	// Kind is the kind of flow that the generation belongs to.
 	Kind generationKind `json:"kind,omitempty"`
+	// Applies says that its rows are merged into the target and not appended.
+	Applies bool `json:"applies,omitempty"`
 	// Reset is the last reset of the table that the generation knows of.
 	Reset    *int64    `json:"reset,omitempty"`
 	UpdateID string    `json:"update_id"`

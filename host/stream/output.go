@@ -59,6 +59,11 @@ func (f *Flow) planRows(ctx context.Context, source *arrow.Schema, target *delta
 	if err != nil {
 		return outputSchema{}, err
 	}
+	if fitter, ok := f.Apply.(Fitter); ok && target != nil && !replace {
+		if err := fitter.Fits(target, columns); err != nil {
+			return outputSchema{}, err
+		}
+	}
 	out, err := planOutput(target, columns, replace)
 	if err == nil && f.Apply != nil {
 		out.rows = rows // the application makes the target's of them

@@ -108,7 +108,7 @@ func (r *Reset) restart(ctx context.Context, name string, traces []trace, number
 	if err != nil {
 		return err
 	}
-	next := generation{Format: 1, Generation: newestTrace(traces, f) + 1, UpdateID: r.UpdateID, Created: f.now(), Reset: &number}
+	next := generation{Format: 1, Generation: newestTrace(traces, f) + 1, UpdateID: r.UpdateID, Created: f.now(), Applies: r.Apply != nil, Reset: &number}
 	switch {
 	case flow.Snapshots:
 		next.Kind = snapshotGeneration

@@ -141,6 +141,11 @@ func (r *run) open(ctx context.Context) error {
 	if ok && gen.Kind != appendGeneration && !(gen.Kind == onceGeneration && f.FullRefresh) {
 		return gen.otherKind(appendGeneration)
 	}
+	if ok {
+		if err := f.guardApplies(gen); err != nil {
+			return err
+		}
+	}
 	if !ok || f.FullRefresh {
 		var traces []trace
 		for i, t := range f.tables() {
@@ -161,7 +166,7 @@ func (r *run) open(ctx context.Context) error {
 		if ok {
 			next = max(next, gen.Generation+1)
 		}
-		gen = generation{Format: 1, Generation: next, AppID: f.appID(next), Replace: f.FullRefresh && !f.kept(), Reset: f.seen(own), UpdateID: f.UpdateID, Created: f.now()}
+		gen = generation{Format: 1, Generation: next, AppID: f.appID(next), Replace: f.FullRefresh && !f.kept(), Applies: f.Apply != nil, Reset: f.seen(own), UpdateID: f.UpdateID, Created: f.now()}
 		if err := createGeneration(ctx, f.Checkpoint, gen); err != nil {
 			return err
 		}
