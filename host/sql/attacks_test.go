@@ -106,6 +106,49 @@ func TestNoQueryReachesWhatItWasNotGranted(t *testing.T) {
 	}
 }
 
+// Conditions and sequences of a module's AUTO CDC flow stand in a SELECT of the
+// pipeline's own: each is one expression over the columns, and what it reads
+// beside them is found before.
+func TestNoExpressionOfAGuestLeavesItsPlace(t *testing.T) {
+	e := openEngine(t)
+	plantCanary(t, e)
+	rows := table(t, "n INT, s STRING", `[{"n":1,"s":"granted"}]`)
+	defer rows.Release()
+	try := func(text string) error {
+		if err := e.CheckGuestExpression(t.Context(), text); err != nil {
+			if fault.CodeOf(err) == "" {
+				t.Errorf("%s: no code: %v", text, err)
+			}
+			return err
+		}
+		got, err := run(t, e, Query{Text: "SELECT *, (" + text + "\n) AS computed FROM t"}, map[string]arrow.RecordBatch{"t": rows})
+		if s := strings.Join(got, " "); strings.Contains(s, canary) || err != nil && strings.Contains(err.Error(), canary) {
+			t.Errorf("%s: %s %v", text, s, err)
+		}
+		return err
+	}
+	for _, attack := range readAttacks(t) {
+		for _, text := range []string{attack, "n IN (" + attack + "\n)", "(" + attack + "\n)", "1) AS a, (" + attack} {
+			if try(text) == nil && strings.Contains(attack, "FROM") {
+				t.Errorf("%s passes", text)
+			}
+		}
+	}
+	for _, text := range []string{
+		"1) AS a, (2", "1) AS a FROM t UNION ALL SELECT (2", "1) AS a FROM secrets --", "1); SELECT (1", "*", "t.*", "COLUMNS('.*')", "n, s", "max(n)",
+		"(SELECT max(n) FROM t)", "row_number() OVER ()", "random() > 0.5", "uuid()", "repeat(s, 1000000000)", "", "getenv('HOME')", "current_setting('home_directory')",
+	} {
+		if try(text) == nil {
+			t.Errorf("%q passes", text)
+		}
+	}
+	for _, text := range []string{"n > 0", "s = 'D' OR n IS NULL", "struct(n, s)", "coalesce(s, 'x') IN ('D', 'X')", "CASE WHEN n > 1 THEN true ELSE false END -- why"} {
+		if err := try(text); err != nil {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}
+
 // What an operator may do with the functions of the engine and a guest may not.
 func TestGuestsHaveAShorterList(t *testing.T) {
 	e := openEngine(t)
