@@ -7,7 +7,9 @@
 //  1. spelling.go: what DuckDB's parser does not take as Spark writes it is spelled
 //     in its way.
 //  2. tree.go: DuckDB's json_serialize_sql gives the syntax tree of exactly one
-//     SELECT; anything else is refused.
+//     SELECT; anything else is refused. intervals.go puts subqueries and joins where
+//     current(t), as_of(t, …) and changes_between(t, …) stand, and refuses BETWEEN
+//     with the ends of an interval.
 //  3. rewrite.go, expression.go: the tree is checked node by node against what
 //     is known and rewritten: relations are the inputs and nothing else, `*`
 //     leaves the hidden columns out, clocks read Query.Clock, Spark's types and

@@ -38,21 +38,78 @@ type intervals struct {
 func expandIntervals(tree node, o *origin, known intervals) error {
 	var failed error
 	visitAll(map[string]any(tree), func(n node) {
-		if failed != nil || n.str("type") != "TABLE_FUNCTION" {
-			return
+		switch {
+		case failed != nil:
+		case n.str("type") == "JOIN":
+			failed = joinAsOf(n, o, known)
+		case versionsFunction(n) != "":
+			failed = expandInterval(n, o, known)
 		}
-		f := n.child("function")
-		extra, ok := intervalFunctions[strings.ToLower(f.str("function_name"))]
-		if !ok || f.str("schema") != "" {
-			return
-		}
-		failed = expandInterval(n, f, extra, o, known)
 	})
 	return failed
 }
 
-func expandInterval(n, f node, extra int, o *origin, known intervals) error {
+// versionsFunction gives the name of the function that a FROM item calls, "" for
+// another or none.
+func versionsFunction(n node) string {
+	f := n.child("function")
 	called := strings.ToLower(f.str("function_name"))
+	if _, ok := intervalFunctions[called]; !ok || n.str("type") != "TABLE_FUNCTION" || f.str("schema") != "" {
+		return ""
+	}
+	return called
+}
+
+// joinAsOf makes the join with as_of(t, column) one with t itself, on what is asked of
+// its interval as well. As a subquery it would be computed for every instant before
+// the keys are compared.
+func joinAsOf(join node, o *origin, known intervals) error {
+	right := join.child("right")
+	switch {
+	case versionsFunction(right) != "as_of" || len(right.list("column_name_alias")) > 0 || right.child("sample") != nil:
+		return nil
+	case join.str("ref_type") != "REGULAR" && join.str("ref_type") != "CROSS", len(join.list("using_columns")) > 0:
+		return nil
+	}
+	switch join.str("join_type") {
+	case "INNER", "LEFT", "SEMI", "ANTI":
+	default:
+		return nil
+	}
+	instants := right.child("function").nodes("children")
+	if len(instants) != 2 || !namesColumn(instants[1]) {
+		return nil
+	}
+	if err := expandInterval(right, o, known); err != nil {
+		return err
+	}
+	versions, alias := right.child("subquery").child("node"), right.str("alias")
+	holds := versions.child("where_clause")
+	visitAll(map[string]any(holds), func(n node) {
+		if names := n.list("column_names"); len(names) == 1 && n.location() < 0 { // the interval's own
+			n["column_names"] = []any{alias, names[0]}
+		}
+	})
+	table := versions.child("from_table")
+	table["alias"] = alias
+	join["right"] = map[string]any(table)
+	if on := join.child("condition"); on != nil {
+		holds = node{"class": "CONJUNCTION", "type": "CONJUNCTION_AND", "alias": "", "query_location": nowhere,
+			"children": []any{map[string]any(on), map[string]any(holds)}}
+	}
+	join["condition"], join["ref_type"] = map[string]any(holds), "REGULAR"
+	return nil
+}
+
+func namesColumn(n node) bool {
+	found := false
+	visitAll(map[string]any(n), func(n node) { found = found || n.str("class") == "COLUMN_REF" })
+	return found
+}
+
+func expandInterval(n node, o *origin, known intervals) error {
+	f, called := n.child("function"), versionsFunction(n)
+	extra := intervalFunctions[called]
 	at := o.where(max(n.location(), 0))
 	args := f.nodes("children")
 	if len(args) == 0 || args[0].str("class") != "COLUMN_REF" || len(args[0].strings("column_names")) > 3 {

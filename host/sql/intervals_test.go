@@ -157,3 +157,32 @@ func TestTheFiltersOfAGuestKnowItsParameters(t *testing.T) {
 		t.Error("a guest's query that may not run has filters")
 	}
 }
+
+// A join as of a column is a join on the key: it can run over a stream, too, and
+// is not computed for each instant by itself.
+func TestAJoinAsOfAColumnIsAJoin(t *testing.T) {
+	for text, want := range map[string]string{
+		"SELECT number FROM o LEFT JOIN as_of(s.c, o.day) AS v ON v.id = o.id": `SELECT number FROM o LEFT JOIN s.c AS v ON (((v.id = o.id) AND ((v.__START_AT <= o."day") AND ((v.__END_AT > o."day") OR (v.__END_AT IS NULL)))))`,
+		"SELECT number FROM o, as_of(c, o.day)":                                `SELECT number FROM o INNER JOIN c AS c ON (((c.__START_AT <= o."day") AND ((c.__END_AT > o."day") OR (c.__END_AT IS NULL))))`,
+		"SELECT number FROM o JOIN as_of(c, '2026-07-01') AS v ON v.id = o.id": `SELECT number FROM o INNER JOIN (SELECT * FROM c WHERE ((__START_AT <= '2026-07-01') AND ((__END_AT > '2026-07-01') OR (__END_AT IS NULL)))) AS v ON ((v.id = o.id))`,
+	} {
+		tree, o, err := parseSelect(text, newOrigin("", text, 1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := expandIntervals(tree, o, intervals{}); err != nil {
+			t.Fatal(err)
+		}
+		got, err := printSelect(tree)
+		if err != nil || strings.ReplaceAll(strings.Join(strings.Fields(got), " "), " )", ")") != want {
+			t.Errorf("%s:\n%s\n%s\n%v", text, got, want, err)
+		}
+	}
+	e := openEngine(t)
+	orders := stream(t, table(t, "id STRING, day DATE", `[{"id":"K1","day":"2026-07-03"},{"id":"K9","day":"2026-07-03"}]`), "")
+	rows, err := run(t, e, Query{Text: "SELECT o.id, v.segment FROM o LEFT JOIN as_of(c, o.day) AS v ON v.id = o.id", Stream: "o"},
+		map[string]arrow.RecordBatch{"o": orders, "c": versions(t, "_tech_valid_from", "_tech_valid_to")})
+	if got := strings.Join(rows, "|"); err != nil || got != `"K1" "B" 0|"K9" null 1` {
+		t.Errorf("over a stream: %s, %v", got, err)
+	}
+}
