@@ -82,7 +82,7 @@ func (d *Definition) drift(text json.RawMessage, now record) (record, error) {
 	if err := json.Unmarshal(text, &was); err != nil {
 		return was, d.fault("CDC_STATE_CORRUPT", "the state does not say what it was made by: %v", err).WithHint("Run a full refresh of the target")
 	}
-	changed := func(code, what string, from, to any) error {
+	changed := func(code, what string, from, to any) *fault.Error {
 		return d.fault(code, "%s: was %v, is %v", what, from, to).
 			WithHint("What the table shows was made by the old definition. Set it back, or run a full refresh of the target")
 	}
@@ -97,7 +97,11 @@ func (d *Definition) drift(text json.RawMessage, now record) (record, error) {
 	case was.Sequence != now.Sequence:
 		return was, changed("SEQUENCING_TYPE_DRIFT", "the type of the sequence changed", was.Sequence, now.Sequence)
 	case !slices.Equal(was.Tracked, now.Tracked):
-		return was, changed("TRACK_HISTORY_DRIFT", "the columns whose history is tracked changed", show(was.Tracked), show(now.Tracked))
+		err := changed("TRACK_HISTORY_DRIFT", "the columns whose history is tracked changed", show(was.Tracked), show(now.Tracked))
+		if !slices.ContainsFunc(was.Tracked, func(name string) bool { return !slices.Contains(now.Tracked, name) }) {
+			err = err.WithHint("A column came that the history so far does not tell of. To go on without one for it, track the others by name: TRACK HISTORY ON %s. To have it, run a full refresh of the target", show(was.Tracked))
+		}
+		return was, err
 	case !slices.Equal(was.IgnoreNulls, now.IgnoreNulls):
 		return was, changed("IGNORE_NULL_UPDATES_DRIFT", "the columns whose NULLs are ignored changed", show(was.IgnoreNulls), show(now.IgnoreNulls))
 	case len(was.LastBy) > 0 && !slices.Equal(was.LastBy, now.LastBy):
