@@ -87,3 +87,23 @@ func TestTypesOfVersions(t *testing.T) {
 		}
 	}
 }
+
+func FuzzSnapshotResult(f *testing.F) {
+	f.Add([]byte(`{"version": {"type": "timestamp", "value": "2026-07-29T06:00:00.250000Z"}}`))
+	f.Add([]byte(`{"version": {"type": "decimal", "value": "-00.10"}}`))
+	f.Add([]byte(`{"done": true}`))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		got, err := ParseSnapshotResult(text)
+		if err != nil || got.Version == nil {
+			return
+		}
+		written, err := json.Marshal(got.Version)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var again Version
+		if err := json.Unmarshal(written, &again); err != nil || again != *got.Version || again.Compare(*got.Version) != 0 {
+			t.Errorf("%s was written as %s and read as %+v, %v", text, written, again, err)
+		}
+	})
+}
