@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -187,4 +188,65 @@ func BenchmarkWrite(b *testing.B) {
 		rows.Release()
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/1e6, "ns/entry")
+}
+
+// Batches of 10,000 changes one after the other, with what stands beside each of them.
+func BenchmarkBatches(b *testing.B) {
+	for _, n := range []int{100_000, 1_000_000, 10_000_000} {
+		b.Run(fmt.Sprintf("entries=%d", n), func(b *testing.B) {
+			ctx := context.Background()
+			s, k := benchState(b, n, 0)
+			var load, find, write, compact, sweep time.Duration
+			seed, deepest := uint64(100), 0
+			for b.Loop() {
+				seed++
+				g := generate(10_000, seed)
+				at := time.Now()
+				lap := func(d *time.Duration) { now := time.Now(); *d += now.Sub(at); at = now }
+				st, err := s.Load(ctx, k)
+				if err != nil {
+					b.Fatal(err)
+				}
+				m := st.Manifest()
+				lap(&load)
+				rec, err := st.Find(ctx, g.hashes)
+				if err != nil {
+					b.Fatal(err)
+				}
+				rec.Release()
+				lap(&find)
+				c, err := s.Compact(ctx, &m, CompactOptions{Entries: 256 << 10})
+				if err != nil {
+					b.Fatal(err)
+				}
+				lap(&compact)
+				info, err := s.Write(ctx, g)
+				if err != nil {
+					b.Fatal(err)
+				}
+				m.Runs = append(m.Runs, info)
+				if c != nil {
+					if _, err := s.Adopt(ctx, &m, c); err != nil {
+						b.Fatal(err)
+					}
+				}
+				if k, err = s.Put(ctx, &m); err != nil {
+					b.Fatal(err)
+				}
+				lap(&write)
+				if err := st.Release(); err != nil {
+					b.Fatal(err)
+				}
+				if err := s.Sweep(ctx, k); err != nil {
+					b.Fatal(err)
+				}
+				lap(&sweep)
+				deepest = max(deepest, len(m.Runs))
+			}
+			for name, d := range map[string]time.Duration{"load": load, "find": find, "write": write, "compact": compact, "sweep": sweep} {
+				b.ReportMetric(float64(d.Microseconds())/1000/float64(b.N), name+"-ms")
+			}
+			b.ReportMetric(float64(deepest), "runs")
+		})
+	}
 }
