@@ -97,7 +97,7 @@ define install_tool
 	@mv $(TOOLS)/$(notdir $(1)) $@
 endef
 
-# P1 to P7, P12 to P15 and WIDE of docs/performance.md; BENCH=P5,P7 picks some, BENCH_SCALE=0.1 shrinks the work.
+# P1 to P15 and WIDE of docs/performance.md; BENCH=P5,P7 picks some, BENCH_SCALE=0.1 shrinks the work.
 bench: build
 	go run ./testscripts/bench -out $(BUILD)/bench.jsonl -run "$${BENCH:-}" -scale "$${BENCH_SCALE:-1}"
 
