@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/apache/arrow-go/v18/arrow/array"
 
@@ -116,6 +117,29 @@ func TestTheStateIsMergedInSmallPieces(t *testing.T) {
 			if x.compactions == 0 {
 				t.Error("nothing was merged")
 			}
+		})
+	}
+}
+
+// Deletes that are forgotten in time change nothing as long as no change of
+// their keys comes later than that. covers B2
+func TestForgottenDeletesAreNotMissed(t *testing.T) {
+	seed := seedOf(t)
+	for n, s := range shapes() {
+		t.Run(s.name, func(t *testing.T) {
+			t.Parallel()
+			r := rand.New(rand.NewPCG(seed, uint64(n))) //nolint:gosec // small numbers
+			const late = 3                              // batches, one a second
+			var arrivals []arrival
+			for at := range 9 {
+				arrivals = append(arrivals, append(make(arrival, at), batched(r, s.randomChanges(r), late, 0.2)...))
+			}
+			x := newTarget(t, s.rules)
+			x.define = func(d *cdc.Definition) {
+				d.Tombstones = late * time.Second
+				d.ScanShare = []float64{1e9, 1e9, 1e-9}[r.IntN(3)]
+			}
+			x.holds(arrivals, nil)
 		})
 	}
 }
