@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/weir-data/weir/abi"
 	"github.com/weir-data/weir/host/fault"
 	"github.com/weir-data/weir/host/sql"
 )
@@ -146,5 +147,35 @@ func TestExpressionsOfAGuestsChanges(t *testing.T) {
 	good := changes{sequenceBy: sql.Expression{Text: "struct(ts, seq)"}, deleteWhen: sql.Expression{Text: "op = 'D'"}, guest: true}
 	if err := pl.engine.checkChanges(t.Context(), &good); err != nil {
 		t.Error(err)
+	}
+}
+
+// A manifest says all that SQL does: the same flow in either has the same changes.
+// covers A56 A66 A68
+func TestAManifestsChangesAreThoseOfSQL(t *testing.T) {
+	for text, decl := range map[string]abi.Flow{
+		"KEYS (a, b) IGNORE NULL UPDATES APPLY AS DELETE WHEN op = 'D' APPLY AS TRUNCATE WHEN op = 'T' SEQUENCE BY struct(ts, n) COLUMNS * EXCEPT (op)": {
+			Keys: []string{"a", "b"}, IgnoreNullUpdates: true, ApplyAsDeletes: "op = 'D'", ApplyAsTruncates: "op = 'T'", SequenceBy: "struct(ts, n)",
+			ExceptColumnList: []string{"op"}, StoredAsSCDType: 1,
+		},
+		"KEYS (a) IGNORE NULL UPDATES ON (b) SEQUENCE BY n COLUMNS (a, b) STORED AS SCD TYPE 2 TRACK HISTORY ON (b)": {
+			Keys: []string{"a"}, IgnoreNullUpdatesColumnList: []string{"b"}, SequenceBy: "n", ColumnList: []string{"a", "b"}, StoredAsSCDType: 2, TrackHistoryColumnList: []string{"b"},
+		},
+		"KEYS (a) IGNORE NULL UPDATES ON * EXCEPT (b) SEQUENCE BY n STORED AS SCD TYPE 2 TRACK HISTORY ON * EXCEPT (b)": {
+			Keys: []string{"a"}, IgnoreNullUpdatesExceptList: []string{"b"}, SequenceBy: "n", StoredAsSCDType: 2, TrackHistoryExceptColumnList: []string{"b"},
+		},
+	} {
+		statements, err := sql.ParsePipeline("a.sql", "CREATE FLOW f AS AUTO CDC INTO t FROM STREAM(s) "+text+";", sql.Settings{Catalog: "c", Schema: "s"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, want := changesOfManifest(&decl).print(), changesOfStatement(statements[0].CDC).print(); got != want {
+			t.Errorf("%s:\n%s\n%s", text, got, want)
+		}
+	}
+	ties := changesOfManifest(&abi.Flow{TiesLastBy: []string{"line"}})
+	f := &flow{cdc: ties, target: &dataset{properties: map[string]string{tiesProperty: "last_by(other)"}}}
+	if by, err := f.lastBy(); err != nil || len(by) != 1 || by[0] != "line" || !ties.guest {
+		t.Error(by, err)
 	}
 }
