@@ -95,6 +95,11 @@ type FileDelete struct {
 	File AddFile
 	// Rows are the positions that are newly deleted.
 	Rows *RowSet
+
+	// gone are those that were deleted before, when known: a mutation has read
+	// the vector already.
+	gone  *RowSet
+	known bool
 }
 
 // Reads is what the outcome of a commit depends on. The zero value is nothing:

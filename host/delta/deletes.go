@@ -69,7 +69,7 @@ func (x *transaction) resolveDeletes() error {
 		if x.deletes[path] != nil || x.removed[key] {
 			return fault.New("DELTA_COMMIT_FAILED", "file %s is deleted from twice", f.File.Path)
 		}
-		x.deletes[path] = &deletion{file: *live, rows: f.Rows}
+		x.deletes[path] = &deletion{file: *live, rows: f.Rows, before: f.gone, loaded: f.known}
 	}
 	return nil
 }

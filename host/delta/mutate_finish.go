@@ -70,7 +70,7 @@ func (m *Mutation) takeOut(ctx context.Context, c *Commit, t *touchedFile) error
 		return nil
 	}
 	if m.vectors {
-		c.Delete = append(c.Delete, FileDelete{File: t.file, Rows: t.changed()})
+		c.Delete = append(c.Delete, FileDelete{File: t.file, Rows: t.changed(), gone: t.gone, known: true})
 		return nil
 	}
 	c.Remove = append(c.Remove, t.file)
