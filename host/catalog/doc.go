@@ -9,6 +9,8 @@
 //     put-if-absent, so of two pipelines that claim at once one loses.
 //   - A persistent view is one object too, replaced as a whole by the pipeline
 //     that owns its name.
+//   - The tables of a catalog say in one way from when until when rows hold. The
+//     first one that has to say it decides, by put-if-absent.
 //   - A pipeline has one identity, a UUID made by put-if-absent at its first
 //     run; it is part of every transaction id its flows write.
 //
