@@ -63,11 +63,9 @@ func snapshotFails(t *testing.T, k int, mode faultMode, provider bool) bool {
 	}
 	l.write(t, bronzeName, 101, 102, 13, -1)
 	l.mustSnapshots(t, flow(), 1)
-	before, after := "101 102", "101 102 201"
+	before, after := "101 102 13k", "101 102 13k 201"
 	if provider {
-		after = "201"
-	} else {
-		before, after = "101 102 13k", "101 102 13k 201"
+		before, after = "101 102", "201"
 	}
 	if got := shows(); got != before {
 		t.Fatalf("it shows %q, want %q", got, before)
