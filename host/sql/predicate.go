@@ -97,6 +97,9 @@ func (e *Engine) Filters(ctx context.Context, q Query, schema func(name string) 
 			all = append(all, p.of(condition))
 		}
 	}
+	if len(all) == 1 {
+		return map[string]*delta.Predicate{c.refs[0].name: all[0]}, nil
+	}
 	return map[string]*delta.Predicate{c.refs[0].name: delta.And(all...)}, nil
 }
 
