@@ -147,10 +147,11 @@ func (c *changed) check(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if rows, err := s.LiveRows(); err != nil || rows != c.live {
-		return fmt.Errorf("the target has %d rows, not %d (%v)", rows, c.live, err)
+	rows, err := s.LiveRows()
+	if err == nil && rows != c.live {
+		err = fmt.Errorf("the target has %d rows, not %d", rows, c.live)
 	}
-	return nil
+	return err
 }
 
 func (c *changed) table(name string) string { return filepath.Join(c.dir, "lake", "dev", "shop", name) }

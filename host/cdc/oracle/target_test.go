@@ -142,8 +142,7 @@ func (x *target) rows(changes []change) arrow.RecordBatch {
 	b := array.NewRecordBuilder(x.mem, x.schema())
 	defer b.Release()
 	for i, c := range changes {
-		row := make([]val, len(x.rules.keys))
-		copy(row, c.key)
+		row := slices.Clone(c.key)
 		for _, f := range b.Schema().Fields()[len(row):] {
 			if at := x.rules.column(f.Name); at < 0 {
 				break

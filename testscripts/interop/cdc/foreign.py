@@ -52,9 +52,9 @@ def main():
         print(f"interop: {what}: {'as it must be' if ok else 'FAILED: ' + why[:600]}", file=sys.stdout if ok else sys.stderr)
 
     for name in a.engines.split(","):
-        engine = ENGINES[name](a)
-        if not engine.writes:
+        if not ENGINES[name].writes:
             continue
+        engine = ENGINES[name](a)
         for how in ("care", "rows"):
             project = work / f"{name}-{how}"
             shutil.copytree(work / "half", project)
