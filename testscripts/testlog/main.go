@@ -11,7 +11,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 )
 
@@ -55,6 +57,9 @@ func report(in io.Reader, out io.Writer) error {
 			case e.Action == "skip" && e.Test != "":
 				skipped = append(skipped, fmt.Sprintf("SKIPPED %s %s: %s", e.Package, e.Test, reason(text(e).String())))
 			case e.Action == "fail":
+				if e.Test == "" {
+					unfinished(out, texts, e.Package)
+				}
 				fmt.Fprint(out, text(e).String())
 			}
 			if e.Action == "pass" || e.Action == "skip" || e.Action == "fail" {
@@ -72,6 +77,17 @@ func report(in io.Reader, out io.Writer) error {
 		fmt.Fprintln(out, s)
 	}
 	return nil
+}
+
+// unfinished prints what the tests of a package said that never came to an end:
+// the process died in one of them, and its last words stand there.
+func unfinished(out io.Writer, texts map[event]*strings.Builder, pkg string) {
+	for _, key := range slices.SortedFunc(maps.Keys(texts), func(a, b event) int { return strings.Compare(a.Test, b.Test) }) {
+		if key.Package == pkg && key.Test != "" {
+			fmt.Fprint(out, texts[key].String())
+			delete(texts, key)
+		}
+	}
 }
 
 // isResult tells whether a line is go test's own about a package.

@@ -32,3 +32,22 @@ func TestSkipsAndFailuresAreTold(t *testing.T) {
 		t.Fatalf("got\n%s\nwant\n%s", out.String(), want)
 	}
 }
+
+// A process that dies ends no test; what it said last is told.
+func TestTheLastWordsOfAPackageAreTold(t *testing.T) {
+	in := strings.Join([]string{
+		`{"Action":"output","Package":"p","Test":"TestA","Output":"done\n"}`,
+		`{"Action":"pass","Package":"p","Test":"TestA"}`,
+		`{"Action":"output","Package":"p","Test":"TestB","Output":"panic: boom\n"}`,
+		`{"Action":"output","Package":"other","Test":"TestC","Output":"still at it\n"}`,
+		`{"Action":"output","Package":"p","Output":"FAIL\tp\t0.1s\n"}`,
+		`{"Action":"fail","Package":"p"}`,
+	}, "\n")
+	var out strings.Builder
+	if err := report(strings.NewReader(in), &out); err != nil {
+		t.Fatal(err)
+	}
+	if want := "FAIL\tp\t0.1s\npanic: boom\n"; out.String() != want {
+		t.Fatalf("got %q, want %q", out.String(), want)
+	}
+}

@@ -143,6 +143,9 @@ func (x *target) rows(changes []change) arrow.RecordBatch {
 	defer b.Release()
 	for i, c := range changes {
 		row := slices.Clone(c.key)
+		for len(row) < len(x.rules.keys) {
+			row = append(row, nil) // a truncate has no key
+		}
 		for _, f := range b.Schema().Fields()[len(row):] {
 			if at := x.rules.column(f.Name); at < 0 {
 				break
