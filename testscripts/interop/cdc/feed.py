@@ -4,7 +4,7 @@ import pathlib
 import random
 
 
-def write(folder, seed, batches=4, keys=40, most=24):
+def write(folder, seed, batches=3, keys=40, most=24):
     r = random.Random(seed)
     events = []
     for key in range(keys):
