@@ -16,6 +16,7 @@ import (
 // what a replay in Go makes of the events so far. Nothing changes when the
 // pipeline runs again, nor when all files come a second time.
 func TestRecipesEndInTheSourcesFinalState(t *testing.T) {
+	t.Parallel()
 	shared := filepath.Join(sharedDir(t), "data/cdc")
 	dir := t.TempDir()
 	writePage(t, dir)
@@ -74,6 +75,7 @@ func TestRecipesEndInTheSourcesFinalState(t *testing.T) {
 // whose recorded events have only times: an insert and a delete, an insert and
 // an update of one key have nothing that orders them.
 func TestEventsWithoutAPositionStopTheFlow(t *testing.T) {
+	t.Parallel()
 	shared := filepath.Join(sharedDir(t), "data/cdc")
 	dir := t.TempDir()
 	writeFeedFile(t, dir, "weir.yaml", []byte(pageFile(t, "weir.yaml")))
@@ -107,6 +109,7 @@ func TestEventsWithoutAPositionStopTheFlow(t *testing.T) {
 // connectors through the recipe with the fields that the page names for each:
 // one after the other, and the last ones first.
 func TestEveryConnectorHasASequence(t *testing.T) {
+	t.Parallel()
 	shared := filepath.Join(sharedDir(t), "data/cdc/debezium_docs")
 	page, recipe := pageText(t), pageFile(t, "transformations/debezium_postgres.sql")
 	rows := regexp.MustCompile("(?m)^\\| ([A-Z][^|]*) \\| `([^`]*)` \\| `(STRUCT\\([^`]*\\))` \\|$").FindAllStringSubmatch(page, -1)
