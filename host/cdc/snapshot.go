@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
+	"sync"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -168,6 +169,7 @@ type comparison struct {
 	// which is so where technical ones are tracked by name.
 	both bool
 
+	mu        sync.Mutex // of all below while rows are taken
 	flaws     flaws
 	rows      int64 // of the snapshot, those that rules refused included
 	unchanged int64
@@ -194,6 +196,8 @@ func (c *comparison) open(ctx context.Context) error {
 
 // Take takes rows of the snapshot.
 func (c *comparison) Take(ctx context.Context, _ int, rec arrow.RecordBatch) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	coded, err := c.code(ctx, rec, &c.flaws)
 	if err != nil || coded == nil {
 		return err
@@ -210,6 +214,8 @@ func (c *comparison) Take(ctx context.Context, _ int, rec arrow.RecordBatch) err
 
 // Keep takes rows that rules refused: their keys are there.
 func (c *comparison) Keep(ctx context.Context, rec arrow.RecordBatch) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	if c.known == nil && c.all == nil {
 		c.rows += rec.NumRows()
 		return nil
