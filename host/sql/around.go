@@ -10,37 +10,53 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 
 	"github.com/weir-data/weir/host/fault"
+	"github.com/weir-data/weir/host/relation"
 )
 
-// Columns that a streaming SELECT only passes on go around DuckDB: taking them
-// in and out costs more than all the rest of such a query. Row i of the result
-// is row i of the stream when nothing in the query filters, joins or unnests;
+// Columns that a SELECT only passes on go around DuckDB: taking them in and out
+// costs more than all the rest of such a query. Row i of the result is row i of
+// the one relation when nothing in the query filters, joins, sorts or unnests;
 // DuckDB then computes the other columns alone, and reads what they need.
 
 // detour is a query whose columns go around the engine, or some of them do.
 type detour struct {
-	stream string
-	from   []int // per column of the result: that of the stream, or -1 for the engine's next one
-	rest   *plan // computes the other columns; nil when there are none
+	input string // that the query reads
+	from  []int  // per column of the result: that of the input, or -1 for the engine's next one
+	rest  *plan  // computes the other columns; nil when there are none
 }
 
-// around tells which columns of the result are columns of the stream, by their
-// place in it, -1 for the others; nil when the rows may not be the stream's own.
-func (r *rewriter) around(top node, names []string, types []outType, stream *arrow.Schema) []int {
-	if r.stream == nil || r.sorted || r.stream.uses != 1 || !plainSelect(top) {
+// only gives the input that the query reads, if it is one and read once.
+func (r *rewriter) only() *input {
+	var found *input
+	for _, in := range r.inputs {
+		switch {
+		case in.uses == 0:
+		case found != nil || in.uses > 1:
+			return nil
+		default:
+			found = in
+		}
+	}
+	return found
+}
+
+// around tells which columns of the result are columns of the input, by their
+// place in it, -1 for the others; nil when the rows may not be the input's own.
+func (r *rewriter) around(top node, names []string, types []outType, in *input, schema *arrow.Schema) []int {
+	if r.stream != nil && r.stream != in || r.sorted || !plainSelect(top) {
 		return nil
 	}
 	from := top.child("from_table")
-	if from.str("type") != "BASE_TABLE" || from.str("table_name") != inputName(r.stream.index) || from.child("sample") != nil || len(from.list("column_name_alias")) > 0 {
+	if from.str("type") != "BASE_TABLE" || from.str("table_name") != inputName(in.index) || from.child("sample") != nil || len(from.list("column_name_alias")) > 0 {
 		return nil
 	}
 	var out []int
 	for _, item := range top.nodes("select_list") {
-		switch columns := passedOn(item, stream); {
+		switch columns := passedOn(item, schema); {
 		case columns != nil:
 			out = append(out, columns...)
-		case changesRows(item):
-			return nil
+		case r.stream == nil || changesRows(item):
+			return nil // what else an ordinary query computes may need all rows
 		default:
 			out = append(out, -1)
 		}
@@ -53,11 +69,11 @@ func (r *rewriter) around(top node, names []string, types []outType, stream *arr
 		if c < 0 {
 			continue
 		}
-		if types[i].cast || types[i].refused != "" || !sameLayout(types[i].arrow, stream.Field(c).Type) {
+		if types[i].cast || types[i].refused != "" || !sameLayout(types[i].arrow, schema.Field(c).Type) {
 			out[i] = -1
 			continue
 		}
-		found = found || i < len(out)-1 // the last is __weir_row
+		found = found || schema.Field(c).Name != relation.RowColumn
 	}
 	if !found {
 		return nil
@@ -67,7 +83,7 @@ func (r *rewriter) around(top node, names []string, types []outType, stream *arr
 
 // plainSelect says that a query is a SELECT list over one relation and no more.
 func plainSelect(top node) bool {
-	return top.str("type") == "SELECT_NODE" && top.child("where_clause") == nil && top.child("having") == nil && top.child("qualify") == nil && top.child("sample") == nil &&
+	return top.str("type") == "SELECT_NODE" && top.str("aggregate_handling") == "STANDARD_HANDLING" && top.child("where_clause") == nil && top.child("having") == nil && top.child("qualify") == nil && top.child("sample") == nil &&
 		len(top.list("group_expressions")) == 0 && len(top.list("group_sets")) == 0 && len(top.list("modifiers")) == 0 && len(top.child("cte_map").list("map")) == 0
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -32,6 +33,68 @@ func rowsOf(t *testing.T, e *Engine, q Query, batches []arrow.RecordBatch) ([]st
 		}
 	}
 	return out, r.Err()
+}
+
+// An ordinary query goes around DuckDB only when it gives its relation's columns
+// as they are.
+func TestOrdinaryQueriesThatPassColumnsOn(t *testing.T) {
+	around, through := openEngine(t), openEngine(t)
+	through.detours = false
+	whole := allTypesBatch(t, 0, 5000)
+	batches := []arrow.RecordBatch{whole.NewSlice(0, 3), whole.NewSlice(3, 3), whole.NewSlice(3, 4100), whole.NewSlice(4100, 5000)}
+	for text, detour := range map[string]bool{
+		"SELECT * FROM t":                                    true,
+		"SELECT i64 AS a, st, i64 AS a FROM t":               true,
+		"SELECT * EXCLUDE (b) FROM t AS x":                   true,
+		"SELECT i64, i64 + 1 AS j FROM t":                    false,
+		"SELECT i64 FROM t WHERE i64 > 5":                    false,
+		"SELECT DISTINCT i8 FROM t":                          false,
+		"SELECT i8, count(*) AS n FROM t GROUP BY ALL":       false,
+		"SELECT b FROM t GROUP BY ALL":                       false,
+		"SELECT i64 FROM t ORDER BY i64 DESC":                false,
+		"SELECT i64 FROM t LIMIT 7":                          false,
+		"SELECT i64, row_number() OVER () AS n FROM t":       false,
+		"SELECT i64 FROM t QUALIFY row_number() OVER () = 1": false,
+		"SELECT a.i64 FROM t AS a JOIN t AS c USING (i64)":   false,
+		"SELECT i64, unnest(l) AS x FROM t":                  false,
+	} {
+		q := Query{Text: text}
+		plan, err := around.plan(t.Context(), q, map[string]*arrow.Schema{"t": whole.Schema()})
+		if err != nil {
+			t.Fatal(text, err)
+		}
+		if got := plan.around != nil; got != detour {
+			t.Errorf("%s: a detour is %v", text, got)
+		}
+		rows := func(e *Engine) []string {
+			in := readerOf(t, batches...)
+			defer in.Release()
+			q.Clock = batchTime
+			r, err := e.Run(t.Context(), q, map[string]array.RecordReader{"t": in})
+			if err != nil {
+				t.Fatal(text, err)
+			}
+			defer r.Release()
+			var out []string
+			for r.Next() {
+				for i := range int(r.RecordBatch().NumRows()) {
+					out = append(out, rowText(r.RecordBatch(), i))
+				}
+			}
+			if r.Err() != nil {
+				t.Fatal(text, r.Err())
+			}
+			return out
+		}
+		got, want := rows(around), rows(through)
+		if !strings.Contains(text, "ORDER") {
+			slices.Sort(got)
+			slices.Sort(want)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: %d rows, and %d through the engine; %s", text, len(got), len(want), firstDifference(got, want))
+		}
+	}
 }
 
 // What goes around DuckDB is what comes out of it, whatever the query and

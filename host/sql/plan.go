@@ -99,8 +99,10 @@ func (p *planner) make(schemas map[string]*arrow.Schema) (*plan, error) {
 	if err != nil || !p.detours {
 		return out, err
 	}
-	if from := r.around(tree.child("node"), bound.names, bound.types, schemas[p.q.Stream]); from != nil {
-		out.around = p.detour(out, from, text, bound, masks)
+	if in := r.only(); in != nil && (r.stream != nil || masks == nil) {
+		if from := r.around(tree.child("node"), bound.names, bound.types, in, schemas[in.key]); from != nil {
+			out.around = p.detour(out, in.key, from, text, bound, masks)
+		}
 	}
 	return out, nil
 }
@@ -478,8 +480,8 @@ func (p *planner) compose(r *rewriter, text string, bound *prepared, masks []str
 }
 
 // detour makes the plan of the columns that do not go around the engine.
-func (p *planner) detour(whole *plan, from []int, text string, bound *prepared, masks []string) *detour {
-	d := &detour{stream: p.q.Stream, from: from}
+func (p *planner) detour(whole *plan, input string, from []int, text string, bound *prepared, masks []string) *detour {
+	d := &detour{input: input, from: from}
 	var fields []arrow.Field
 	var items, aliases []string
 	for i, name := range bound.names {

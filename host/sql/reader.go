@@ -29,7 +29,7 @@ func (e *Engine) start(ctx context.Context, p *plan, clock time.Time, inputs map
 func (e *Engine) startAround(ctx context.Context, p *plan, clock time.Time, inputs map[string]array.RecordReader) (array.RecordReader, error) {
 	d := &detoured{ctx: ctx, plan: p}
 	d.refs.Store(1)
-	in := inputs[p.around.stream]
+	in := inputs[p.around.input]
 	if p.around.rest == nil {
 		d.scan = newScan(ctx, e.db, in)
 		d.scan.opened = true
@@ -38,7 +38,7 @@ func (e *Engine) startAround(ctx context.Context, p *plan, clock time.Time, inpu
 	}
 	d.tap = &tap{RecordReader: in}
 	inputs = maps.Clone(inputs)
-	inputs[p.around.stream] = d.tap
+	inputs[p.around.input] = d.tap
 	rest, err := e.startWhole(ctx, p.around.rest, clock, inputs, d.tap)
 	if err != nil {
 		d.tap.drain()
