@@ -70,6 +70,9 @@ func (r *rewriter) around(top node, names []string, types []outType, in *input, 
 			continue
 		}
 		if types[i].cast || types[i].refused != "" || !sameLayout(types[i].arrow, schema.Field(c).Type) {
+			if r.stream == nil {
+				return nil // its names need not tell columns apart, as those of a stream do
+			}
 			out[i] = -1
 			continue
 		}
@@ -87,20 +90,20 @@ func plainSelect(top node) bool {
 		len(top.list("group_expressions")) == 0 && len(top.list("group_sets")) == 0 && len(top.list("modifiers")) == 0 && len(top.child("cte_map").list("map")) == 0
 }
 
-// passedOn gives the columns of the stream that an item of a SELECT list is;
-// nil when it is something else.
-func passedOn(item node, stream *arrow.Schema) []int {
+// passedOn gives the columns of the input that an item of a SELECT list is; nil
+// when it is something else.
+func passedOn(item node, in *arrow.Schema) []int {
 	switch item.str("class") {
 	case "COLUMN_REF":
 		if names := item.strings("column_names"); len(names) == 1 {
-			return columnsNamed(stream, names[0])
+			return columnsNamed(in, names[0])
 		}
 	case "STAR":
 		if item.child("expr") != nil || item["columns"] == true || len(item.list("replace_list")) > 0 || len(item.list("rename_list")) > 0 || len(item.list("qualified_exclude_list")) > 0 {
 			return nil
 		}
 		out := []int{}
-		for i, f := range stream.Fields() {
+		for i, f := range in.Fields() {
 			if !containsFold(item.strings("exclude_list"), f.Name) {
 				out = append(out, i)
 			}
@@ -214,12 +217,12 @@ func (t *tap) drain() {
 }
 
 // detoured is the reader of a query with a detour. Its batches are those of the
-// stream, with the columns of the query.
+// input, with the columns of the query.
 type detoured struct {
 	refs    atomic.Int64
 	ctx     context.Context
 	plan    *plan
-	scan    *scan   // reads the stream, when every column goes around
+	scan    *scan   // reads the input, when every column goes around
 	tap     *tap    // else keeps its batches, while
 	rest    *result // computes the other columns
 	current arrow.RecordBatch
