@@ -44,6 +44,7 @@ func (a *applier) Begin(ctx context.Context, b stream.ApplyBatch) (stream.Applic
 	if b.Rows != nil {
 		app.coder = newCoder(app.layout, b.Rows, b.Timestamp.UnixMicro(), app.mem)
 	}
+	app.warm(ctx)
 	return app, nil
 }
 
@@ -90,6 +91,8 @@ type apply struct {
 	was     state.Manifest
 	made    record // what the state notes of the definition that made it
 	index   *keyindex.Index
+	warming sync.WaitGroup     // of the index
+	chill   context.CancelFunc // ends it
 	changes *collector
 	// tied makes the error of several entries of one key and order where they may
 	// not even say the same; nil where they may.
@@ -153,6 +156,19 @@ func (a *apply) open(ctx context.Context) error {
 	return err
 }
 
+// warmBytes bounds the data files whose index is made before it is known to be needed.
+const warmBytes = 16 << 20
+
+// warm gets the index ready while the changes are read and compared.
+func (a *apply) warm(ctx context.Context) {
+	if a.state == nil || a.was.Live == 0 {
+		return
+	}
+	a.index = a.def.openIndex(a.b.Target, a.mem)
+	ctx, a.chill = context.WithCancel(ctx)
+	a.warming.Go(func() { a.index.Warm(ctx, a.b.Target, warmBytes) })
+}
+
 func (a *apply) tell(n stream.Notice) {
 	if a.b.Tell != nil {
 		a.b.Tell(n)
@@ -177,6 +193,10 @@ func (a *apply) Release(context.Context) error {
 	if a.state != nil {
 		errs = append(errs, a.state.Release())
 		a.state = nil
+	}
+	if a.chill != nil {
+		a.chill()
+		a.warming.Wait()
 	}
 	if a.index != nil {
 		errs = append(errs, a.index.Close())

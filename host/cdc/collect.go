@@ -20,6 +20,8 @@ const (
 	maxParts = 256
 	// partRows is about how many entries a part is meant to have.
 	partRows = 64 << 10
+	// severalRows is from how many entries on there are several parts.
+	severalRows = 4 << 10
 )
 
 // collector gathers entries of a batch, in memory or beyond it in temporary
@@ -121,9 +123,12 @@ func (c *collector) spill(ctx context.Context, batches []arrow.RecordBatch) (*sp
 // parts seals the collection and says in how many parts it can be had: a power
 // of two, so that a part of the state's hashes is one of them.
 func (c *collector) parts(entries int64) int {
-	parts := 1
 	if len(c.spilled) > 0 {
 		return maxParts
+	}
+	parts := 1
+	if c.rows >= severalRows {
+		parts = 4 // so that there is work for several processors
 	}
 	for parts < maxParts && max(c.rows, entries) > int64(parts)*partRows*2 {
 		parts *= 2

@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/apache/arrow-go/v18/arrow"
-
 	"github.com/weir-data/weir/host/cdc/rowcode"
 	"github.com/weir-data/weir/host/delta"
 	"github.com/weir-data/weir/host/stream"
@@ -53,10 +51,15 @@ func (o *output) take(ctx context.Context, p *outcome) error {
 			return err
 		}
 	}
-	if err := o.remove(ctx, p.removed); err != nil {
-		return err
+	return o.change(ctx, p)
+}
+
+// end lets what is left of the rows be written beside the rest of the batch.
+func (o *output) end(ctx context.Context) error {
+	if o.mutation == nil {
+		return nil
 	}
-	return o.replace(ctx, p.replaced, p.updated)
+	return o.mutation.EndRows(ctx)
 }
 
 func (o *output) open(ctx context.Context) (err error) {
@@ -124,33 +127,35 @@ func tableName(s *delta.Snapshot, name string) string {
 	return name
 }
 
-func rowSet(rows []found) *delta.RowSet {
-	set := delta.NewRowSet()
-	for _, r := range rows {
-		set.Add(r.row)
-	}
-	return set
-}
-
-func (o *output) remove(ctx context.Context, ids []rowcode.Hash) error {
-	return o.locate(ctx, ids, func(f delta.AddFile, rows []found) error {
-		return o.mutation.Delete(ctx, f, rowSet(rows))
-	})
-}
-
-// replace gives rows their new images.
-func (o *output) replace(ctx context.Context, ids []rowcode.Hash, images arrow.RecordBatch) error {
-	return o.locate(ctx, ids, func(f delta.AddFile, rows []found) error {
-		at := make([]int32, len(rows))
-		for i, r := range rows {
-			at[i] = r.at
+// change takes the rows that go out of their files, and gives others their new images.
+func (o *output) change(ctx context.Context, p *outcome) error {
+	gone := int32(len(p.removed)) //nolint:gosec // bounded by memory
+	return o.locate(ctx, slices.Concat(p.removed, p.replaced), func(f delta.AddFile, rows []found) error {
+		removed := delta.NewRowSet()
+		replaced := delta.NewRowSet()
+		var at []int32
+		for _, r := range rows {
+			if r.at < gone {
+				removed.Add(r.row)
+				continue
+			}
+			replaced.Add(r.row)
+			at = append(at, r.at-gone)
 		}
-		post, err := takeRows(ctx, images, at, o.mem)
+		if removed.Len() > 0 {
+			if err := o.mutation.Delete(ctx, f, removed); err != nil {
+				return err
+			}
+		}
+		if len(at) == 0 {
+			return nil
+		}
+		post, err := takeRows(ctx, p.updated, at, o.mem)
 		if err != nil {
 			return err
 		}
 		defer post.Release()
-		return o.mutation.Update(ctx, f, rowSet(rows), post)
+		return o.mutation.Update(ctx, f, replaced, post)
 	})
 }
 

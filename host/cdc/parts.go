@@ -3,6 +3,7 @@ package cdc
 import (
 	"context"
 	"slices"
+	"sync"
 	"sync/atomic"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -56,7 +57,8 @@ func (a *apply) write(ctx context.Context, m *merger, parts *sealed, out *output
 		})
 	}
 	group.Go(func() error {
-		defer pipe.close()
+		end := sync.OnceFunc(pipe.close) // the rest of the state need not wait for the table's last file
+		defer end()
 		for p := range ready {
 			select {
 			case o := <-ready[p]:
@@ -70,7 +72,11 @@ func (a *apply) write(ctx context.Context, m *merger, parts *sealed, out *output
 				return gctx.Err()
 			}
 		}
-		return nil
+		end()
+		if total.ties.count > 0 {
+			return nil
+		}
+		return out.end(gctx)
 	})
 	err = group.Wait()
 	pipe.drain()
@@ -149,8 +155,9 @@ func (a *apply) take(ctx context.Context, o *outcome, total *outcome, out *outpu
 	if total.ties.count > 0 {
 		return nil // nothing will be committed; the rest is only counted
 	}
-	if err := out.take(ctx, o); err != nil {
+	// The state is written while the table's rows are.
+	if err := pipe.send(ctx, o.entries); err != nil {
 		return err
 	}
-	return pipe.send(ctx, o.entries)
+	return out.take(ctx, o)
 }

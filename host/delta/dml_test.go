@@ -298,6 +298,11 @@ func (m *dmlModel) prepare(mine func(key int64) bool) *Mutation {
 		r.Release()
 	}
 	insert()
+	if m.rng.IntN(2) == 0 {
+		if err := mu.EndRows(background); err != nil {
+			m.t.Fatal(err)
+		}
+	}
 	return mu
 }
 
@@ -541,6 +546,52 @@ func TestAMutationMayAddColumns(t *testing.T) {
 	}
 	model := &dmlModel{fixture: f}
 	if got := strings.Join(model.changesOf(2), " "); got != "update_postimage key=2|part=a|n=3|more=7| update_preimage key=2|part=a|n=2|more=null|" {
+		t.Error(got)
+	}
+}
+
+// Rows that were ended come with the commit or not at all, and none follow them.
+func TestEndedRowsComeWithTheCommitOrNotAtAll(t *testing.T) {
+	f := newFixture(t).withEngine()
+	f.commit(Commit{Schema: dmlSchema, Properties: map[string]string{"delta.enableDeletionVectors": "true"}})
+	s := f.snapshot()
+	f.commit(Commit{Read: s, Add: f.write(WriteOptions{Snapshot: s, Name: "n"}, `[{"key":1,"part":"a","n":1},{"key":2,"part":"a","n":2}]`)})
+	s = f.snapshot()
+	files, _ := s.Files(background)
+	before := f.dataFiles()
+	post := f.batch(dmlSchema, `[{"key":2,"part":"b","n":3}]`)
+	defer post.Release()
+	for _, commit := range []bool{false, true} {
+		m, err := s.Mutate(background, MutateOptions{Name: "ended"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(m.EndRows(background), m.Update(background, files[0], NewRowSet(1), post), m.EndRows(background), m.EndRows(background)); err != nil {
+			t.Fatal(err)
+		}
+		if err := m.Insert(background, post); !fault.Is(err, "DELTA_INVALID_MUTATION") {
+			t.Errorf("a row after the end: %v", err)
+		}
+		if got := f.dataFiles(); len(got) != len(before)+1 {
+			t.Errorf("the ended rows are in %v, before them there were %v", got, before)
+		}
+		if !commit {
+			if err := m.Abort(background); err != nil {
+				t.Fatal(err)
+			}
+			if got := f.dataFiles(); !slices.Equal(got, before) {
+				t.Errorf("files %v, want %v", got, before)
+			}
+			continue
+		}
+		if err := m.Delete(background, files[0], NewRowSet(0)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := m.Commit(background, Commit{Operation: "MERGE"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := strings.Join(f.rows(), " "); got != "key=2|part=b|n=3|" {
 		t.Error(got)
 	}
 }

@@ -2,6 +2,7 @@ package delta
 
 import (
 	"context"
+	"errors"
 	"io"
 	"runtime"
 
@@ -39,7 +40,33 @@ func (e *encoder) end() error {
 	}
 	group := e.group
 	e.group = nil
+	if err := flushPages(group); err != nil {
+		return errors.Join(err, group.Close())
+	}
 	return group.Close()
+}
+
+// flushPages ends the last page of each column, which compresses it, several at
+// a time: closing the group does so for one after the other. A column with a
+// dictionary has to wait for that page to come first.
+func flushPages(group file.BufferedRowGroupWriter) error {
+	var g errgroup.Group
+	g.SetLimit(runtime.GOMAXPROCS(0))
+	for i := range group.NumColumns() {
+		column, err := group.Column(i)
+		if err != nil {
+			return errors.Join(err, g.Wait())
+		}
+		flusher, ok := column.(interface{ FlushBufferedDataPages() error })
+		if !ok || column.Properties().DictionaryEnabledFor(column.Descr().Path()) {
+			continue
+		}
+		g.Go(func() (err error) {
+			defer guard(&err, "DELTA_WRITE_FAILED", "column "+column.Descr().Name())
+			return flusher.FlushBufferedDataPages()
+		})
+	}
+	return g.Wait()
 }
 
 // next begins a row group, and ends the one before.
@@ -111,11 +138,8 @@ func (e *encoder) size() int64 {
 
 // close ends the file.
 func (e *encoder) close() error {
-	if e.group != nil {
-		if err := e.group.Close(); err != nil {
-			return err
-		}
-		e.group = nil
+	if err := e.end(); err != nil {
+		return err
 	}
 	return e.file.Close()
 }

@@ -43,6 +43,8 @@ type Mutation struct {
 
 	touched map[string]*touchedFile // by key
 	written *FileWriter             // inserted and updated rows; nil before the first
+	rows    []AddFile               // its files, when it is closed
+	full    bool                    // it is
 	copies  *FileWriter             // rows that stay, of files that are written anew
 	changes *FileWriter             // change data
 
@@ -199,7 +201,7 @@ func changedTwice(f *AddFile) error {
 
 // open begins the files of inserted and updated rows.
 func (m *Mutation) open(ctx context.Context) (err error) {
-	if m.ended {
+	if m.ended || m.full {
 		return fault.New("DELTA_INVALID_MUTATION", "the mutation has ended")
 	}
 	if m.written == nil {
@@ -210,6 +212,7 @@ func (m *Mutation) open(ctx context.Context) (err error) {
 
 func (m *Mutation) writer(ctx context.Context, opt WriteOptions) (*FileWriter, error) {
 	opt.Snapshot, opt.Schema, opt.TargetSize = m.snapshot, m.opt.Schema, m.opt.TargetSize
+	opt.quick = m.vectors // without, files are written anew whole
 	return m.snapshot.table.Write(ctx, opt)
 }
 
@@ -254,6 +257,24 @@ func (m *Mutation) rowIDs(ctx context.Context, f *AddFile, rows *RowSet) (arrow.
 		return nil, fault.New("DELTA_INVALID_MUTATION", "file %s has %d of %d rows", f.Path, ids.Len(), rows.Len())
 	}
 	return ids, nil
+}
+
+// EndRows writes what is left of the inserted and updated rows; none can come
+// after it. Commit does so itself: who calls it before lets it go on beside
+// other work. Without vectors their files wait for the rows that stay.
+func (m *Mutation) EndRows(ctx context.Context) error {
+	if !m.vectors || m.written == nil {
+		return nil
+	}
+	return m.endRows(ctx)
+}
+
+func (m *Mutation) endRows(ctx context.Context) (err error) {
+	if !m.full {
+		m.full = true
+		m.rows, err = m.written.Close(ctx)
+	}
+	return err
 }
 
 // Commit makes the changes a version of the table: c says what the commit is

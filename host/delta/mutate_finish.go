@@ -37,14 +37,13 @@ func (m *Mutation) finish(ctx context.Context, c *Commit) error {
 		c.Add = append(c.Add, add...)
 	}
 	if m.written != nil {
-		add, err := m.written.Close(ctx)
-		if err != nil {
+		if err := m.endRows(ctx); err != nil {
 			return err
 		}
-		c.Add = append(c.Add, add...)
+		c.Add = append(c.Add, m.rows...)
 		if m.changes != nil {
 			// All their rows are new and say how they changed: they are change files, too.
-			for _, f := range add {
+			for _, f := range m.rows {
 				c.ChangeData = append(c.ChangeData, changeFile(&f))
 			}
 		}

@@ -110,6 +110,7 @@ func (w *FileWriter) newPartFile(ctx context.Context, name string, values map[st
 	props := parquet.NewWriterProperties(append(withoutDictionary(w.parquet, first),
 		parquet.WithAllocator(w.table.mem),
 		parquet.WithCompression(w.codec.compress),
+		parquet.WithCompressionLevel(w.level()),
 		parquet.WithStoreDecimalAsInteger(true), // as Spark writes them
 		parquet.WithMaxRowGroupLength(maxGroupRows+chunkRows),
 	)...)
@@ -117,6 +118,14 @@ func (w *FileWriter) newPartFile(ctx context.Context, name string, values map[st
 		return nil, fault.Wrap(errors.Join(err, sink.Abort()), "DELTA_WRITE_FAILED", "file %s cannot be begun", name)
 	}
 	return p, nil
+}
+
+// level is how hard files are compressed.
+func (w *FileWriter) level() int {
+	if w.opt.quick && w.codec.compress == compress.Codecs.Zstd {
+		return 1
+	}
+	return compress.DefaultCompressionLevel
 }
 
 // write appends columns.

@@ -45,6 +45,7 @@ type WriteOptions struct {
 	changeType bool   // batches have the column _change_type, and so do the files
 	folder     string // in which the files go, "" or that of the change files
 	holds      []rule // beside those of the table
+	quick      bool   // the files are small, are packed soon, and are waited for: compress less hard
 }
 
 const (

@@ -32,11 +32,14 @@ type changeStep struct {
 // Schema gives the selected columns, what is known of the change, and the
 // columns that every row carries.
 func (s *changeStep) Schema(ctx context.Context, in *arrow.Schema) (*arrow.Schema, error) {
-	inner, m, err := s.inner(ctx, in)
+	m, err := s.over(ctx, in)
 	if err != nil {
 		return nil, err
 	}
-	all, err := inner.Schema(ctx, in)
+	if p := s.plain(m, in); p != nil {
+		return p.schema, nil
+	}
+	all, err := s.inner(m, in).Schema(ctx, in)
 	if err != nil {
 		return nil, err
 	}
@@ -46,11 +49,19 @@ func (s *changeStep) Schema(ctx context.Context, in *arrow.Schema) (*arrow.Schem
 
 // Run computes them.
 func (s *changeStep) Run(ctx context.Context, t *stream.Task, in array.RecordReader) (array.RecordReader, error) {
-	inner, m, err := s.inner(ctx, in.Schema())
+	m, err := s.over(ctx, in.Schema())
 	if err != nil {
 		return nil, err
 	}
-	r, err := inner.Run(ctx, t, in)
+	if p := s.plain(m, in.Schema()); p != nil {
+		return mapped(in, p.schema, p.compute), nil
+	}
+	return s.computed(ctx, t, in, m)
+}
+
+// computed computes them with the SQL engine.
+func (s *changeStep) computed(ctx context.Context, t *stream.Task, in array.RecordReader, m *merging) (array.RecordReader, error) {
+	r, err := s.inner(m, in.Schema()).Run(ctx, t, in)
 	if err != nil {
 		return nil, err
 	}
@@ -66,15 +77,17 @@ func (s *changeStep) Run(ctx context.Context, t *stream.Task, in array.RecordRea
 	}), r.Release), nil
 }
 
-// inner is the SELECT over columns like these.
-func (s *changeStep) inner(ctx context.Context, in *arrow.Schema) (*sqlStep, *merging, error) {
+// over lays the changes over columns like these.
+func (s *changeStep) over(ctx context.Context, in *arrow.Schema) (*merging, error) {
 	m, err := s.flow.over(relation.DataSchema(in))
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	if err := s.engine.checkChanges(ctx, m.changes); err != nil {
-		return nil, nil, err
-	}
+	return m, s.engine.checkChanges(ctx, m.changes)
+}
+
+// inner is the SELECT over columns like these.
+func (s *changeStep) inner(m *merging, in *arrow.Schema) *sqlStep {
 	var text strings.Builder
 	text.WriteString("SELECT *")
 	add := func(expression, name string) { text.WriteString(", (" + expression + "\n) AS " + quotedName(name)) }
@@ -102,7 +115,7 @@ func (s *changeStep) inner(ctx context.Context, in *arrow.Schema) (*sqlStep, *me
 		step.query.Stream = "source"
 	}
 	withRules(&step.query, s.rules)
-	return step, m, nil
+	return step
 }
 
 // kept gives the columns that go on, with their places: those of the target and

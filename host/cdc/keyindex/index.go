@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/hex"
 	"errors"
+	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -131,6 +132,37 @@ func (x *Index) Build(ctx context.Context, snap *delta.Snapshot) error {
 	return err
 }
 
+// Warm does of a Locate to come what is little work: it opens index files and
+// reads deletion vectors, and makes the index files that are missing unless their
+// data files take more bytes than that together. What fails is tried again, and
+// told, by Locate.
+func (x *Index) Warm(ctx context.Context, snap *delta.Snapshot, most int64) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	identity, err := x.identity(snap)
+	if err != nil {
+		return
+	}
+	missing := int64(0)
+	for f := range snap.EachFile() {
+		name := indexName(identity, f)
+		if x.open[name] != nil {
+			continue
+		}
+		if _, err := os.Stat(filepath.Join(x.folder, name)); err != nil {
+			missing += f.Size
+		}
+	}
+	if missing > most {
+		return
+	}
+	files, err := x.ready(ctx, snap)
+	if err != nil {
+		return
+	}
+	_, _ = x.deleted(ctx, snap, files)
+}
+
 // Close closes the files that are open. The Index may be used again.
 func (x *Index) Close() error {
 	x.mu.Lock()
@@ -186,8 +218,7 @@ func (x *Index) ready(ctx context.Context, snap *delta.Snapshot) ([]indexed, err
 	live := make(map[string]bool, len(files))
 	for i := range files {
 		f := &files[i]
-		id := fileID(f.file)
-		f.name = hex.EncodeToString(identity[:8]) + "-" + hex.EncodeToString(id[:]) + ".kix"
+		f.name = indexName(identity, f.file)
 		live[f.name] = true
 		if f.r = x.open[f.name]; f.r == nil {
 			missing = append(missing, f)
@@ -269,6 +300,12 @@ func (x *Index) columns() []string {
 		return x.opt.Keys
 	}
 	return append(slices.Clone(x.opt.Keys), x.opt.Start)
+}
+
+// indexName gives the name of the index file of a data file.
+func indexName(identity [16]byte, f *delta.AddFile) string {
+	id := fileID(f)
+	return hex.EncodeToString(identity[:8]) + "-" + hex.EncodeToString(id[:]) + ".kix"
 }
 
 // fileID tells data files apart. A path is never used for other bytes by us, but others may.

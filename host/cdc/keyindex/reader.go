@@ -102,8 +102,13 @@ func (r *reader) search(ids []rowcode.Hash, hit func(at int, row int64)) error {
 	if blocks == 0 {
 		return nil
 	}
+	if len(ids) == 0 {
+		return nil
+	}
 	// Where about every second block will be needed, whole stretches are read.
-	w := &window{r: r, ahead: min(readAhead, max(1, 2*int64(len(ids))/blocks))}
+	first := gallop(r.fences, 0, prefix(ids[0][:]))
+	spread := gallop(r.fences, first, prefix(ids[len(ids)-1][:])) - first
+	w := &window{r: r, ahead: min(readAhead, max(1, 2*int64(len(ids))/max(1, spread)))}
 	if w.ahead > 1 {
 		w.ahead = readAhead
 	}

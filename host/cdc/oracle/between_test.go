@@ -7,6 +7,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -85,6 +86,12 @@ func (x *target) compact(ctx context.Context, entries int64) error {
 // batches, gives the same table as one that never is. covers B2
 func TestTheStateIsMergedInSmallPieces(t *testing.T) {
 	seed := seedOf(t)
+	var compactions atomic.Int64 // of all: a truncate may leave too little to merge
+	t.Cleanup(func() {
+		if compactions.Load() == 0 {
+			t.Error("nothing was merged")
+		}
+	})
 	for n, s := range shapes() {
 		if n%3 != 0 {
 			continue
@@ -93,6 +100,7 @@ func TestTheStateIsMergedInSmallPieces(t *testing.T) {
 			t.Parallel()
 			r := rand.New(rand.NewPCG(seed, uint64(n))) //nolint:gosec // small numbers
 			x := newTarget(t, s.rules)
+			defer func() { compactions.Add(int64(x.compactions)) }()
 			x.define = func(d *cdc.Definition) { d.ScanShare = 1e9 }
 			all := packed([]arrival{batched(r, s.randomChanges(r), 20, 0.3), batched(r, s.randomChanges(r), 20, 0.3), batched(r, s.randomChanges(r), 20, 0)})
 			if s.scd == 1 {
@@ -114,9 +122,6 @@ func TestTheStateIsMergedInSmallPieces(t *testing.T) {
 				}
 			}
 			same(t, "in the end", x.read(), s.table(seen))
-			if x.compactions == 0 {
-				t.Error("nothing was merged")
-			}
 		})
 	}
 }
