@@ -262,6 +262,54 @@ func TestALookupFindsLiveRowsOnly(t *testing.T) {
 	}
 }
 
+// An index that was warmed has what a lookup needs, as far as that is little
+// work; one that could not be is made by the lookup.
+func TestAWarmIndexHasWhatALookupNeeds(t *testing.T) {
+	f := newFixture(t, nil)
+	f.insert(row{1, 1}, row{2, 1}, row{3, 1})
+	f.delete(row{2, 1})
+	f.insert(row{4, 2})
+	f.reopen()
+	if err := os.RemoveAll(f.cache); err != nil {
+		t.Fatal(err)
+	}
+	s := f.snapshot()
+	size, files := int64(0), 0
+	for file := range s.EachFile() {
+		size += file.Size
+		files++
+	}
+	opened := func() int {
+		f.index.mu.Lock()
+		defer f.index.mu.Unlock()
+		return len(f.index.open)
+	}
+	f.index.Warm(background, s, size-1)
+	if n := opened(); n != 0 {
+		t.Errorf("%d index files were made, although they are too much work", n)
+	}
+	f.index.Warm(background, s, size)
+	if n := opened(); n != files || len(f.index.vectors) != 1 {
+		t.Errorf("%d of %d index files are open, and %d vectors are read", n, files, len(f.index.vectors))
+	}
+	f.check(row{2, 1})
+	// Of another process the files are there, and nothing is made: no bytes are needed.
+	f.reopen()
+	f.index.Warm(background, s, 0)
+	if n := opened(); n != files {
+		t.Errorf("%d of %d index files are open", n, files)
+	}
+	f.check(row{2, 1})
+	// A lookup waits for it, and does what a canceled one left.
+	f.reopen()
+	canceled, cancel := context.WithCancel(background)
+	cancel()
+	var warming sync.WaitGroup
+	warming.Go(func() { f.index.Warm(canceled, s, size) })
+	f.check(row{2, 1})
+	warming.Wait()
+}
+
 func TestVersionsOfAKeyAreToldApartByTheirStart(t *testing.T) {
 	f := newFixture(t, func(o *Options) { o.Start = "__START_AT" })
 	f.insert(row{1, 10}, row{1, 20}, row{1, -30}, row{2, 10})
