@@ -29,6 +29,7 @@ func arrange(app *cli.App, args []string) ([]string, error) {
 		known = flagsOf(command.Flags)
 	}
 	var flags, rest []string
+	given := map[string]bool{}
 	skip := len(path)
 	for i := 0; i < len(words); i++ {
 		w := words[i]
@@ -45,12 +46,16 @@ func arrange(app *cli.App, args []string) ([]string, error) {
 			continue
 		}
 		name, _, hasValue := strings.Cut(strings.TrimLeft(w, "-"), "=")
-		takesValue, ok := known[name]
+		flag, ok := known[name]
 		if !ok {
 			return nil, unknownFlag(path, w, known)
 		}
+		if flag.value && !flag.many && given[flag.name] {
+			return nil, wrongUsage(fault.New("FLAG_GIVEN_TWICE", "flag --%s is given twice, and takes one value", flag.name))
+		}
+		given[flag.name] = true
 		flags = append(flags, w)
-		if takesValue && !hasValue {
+		if flag.value && !hasValue {
 			if i+1 == len(words) {
 				return nil, wrongUsage(fault.New("MISSING_VALUE", "flag %s needs a value", w))
 			}
@@ -68,7 +73,7 @@ func arrange(app *cli.App, args []string) ([]string, error) {
 
 // findCommand gives the command that the line names and the words naming it.
 // Unknown is true when its first word that is no flag names no command.
-func findCommand(app *cli.App, words []string, takesValue map[string]bool) (path []string, command *cli.Command, unknown bool) {
+func findCommand(app *cli.App, words []string, known map[string]shape) (path []string, command *cli.Command, unknown bool) {
 	commands := app.Commands
 	for i := 0; i < len(words) && len(commands) > 0; i++ {
 		w := words[i]
@@ -77,7 +82,7 @@ func findCommand(app *cli.App, words []string, takesValue map[string]bool) (path
 		}
 		if isFlag(w) {
 			name, _, hasValue := strings.Cut(strings.TrimLeft(w, "-"), "=")
-			if takesValue[name] && !hasValue {
+			if known[name].value && !hasValue {
 				i++
 			}
 			continue
@@ -96,26 +101,36 @@ func findCommand(app *cli.App, words []string, takesValue map[string]bool) (path
 	return path, command, false
 }
 
-// flagsOf maps each spelling of the flags to whether it takes a value.
-func flagsOf(flags []cli.Flag) map[string]bool {
-	known := map[string]bool{"help": false, "h": false}
+// shape is how a flag is written.
+type shape struct {
+	name  string // the first of its spellings
+	value bool   // it takes one
+	many  bool   // and may be repeated
+}
+
+// flagsOf maps each spelling of the flags to its shape.
+func flagsOf(flags []cli.Flag) map[string]shape {
+	known := map[string]shape{"help": {name: "help"}, "h": {name: "help"}}
 	for _, f := range flags {
 		_, isBool := f.(*cli.BoolFlag)
+		_, many := f.(*cli.StringSliceFlag)
 		for _, name := range f.Names() {
-			known[name] = !isBool
+			known[name] = shape{f.Names()[0], !isBool, many}
 		}
 	}
 	return known
 }
 
 // allFlags is flagsOf over every command; a flag takes a value everywhere or nowhere.
-func allFlags(app *cli.App) map[string]bool {
+func allFlags(app *cli.App) map[string]shape {
 	known := flagsOf(app.Flags)
 	var walk func([]*cli.Command)
 	walk = func(commands []*cli.Command) {
 		for _, c := range commands {
-			for name, takes := range flagsOf(c.Flags) {
-				known[name] = known[name] || takes
+			for name, s := range flagsOf(c.Flags) {
+				if !known[name].value {
+					known[name] = s
+				}
 			}
 			walk(c.Subcommands)
 		}
@@ -126,7 +141,7 @@ func allFlags(app *cli.App) map[string]bool {
 
 func isFlag(word string) bool { return len(word) > 1 && word[0] == '-' }
 
-func unknownFlag(path []string, word string, known map[string]bool) error {
+func unknownFlag(path []string, word string, known map[string]shape) error {
 	where := strings.Join(append([]string{"weir"}, path...), " ")
 	bare, _, _ := strings.Cut(strings.TrimLeft(word, "-"), "=")
 	err := fault.New("UNKNOWN_FLAG", "%s has no flag %s", where, word[:len(word)-len(strings.TrimLeft(word, "-"))]+bare)

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"strings"
 	"testing"
@@ -43,6 +44,39 @@ func TestFlagsMayStandAnywhere(t *testing.T) {
 			}
 			t.Errorf("%s\n got %s (%v)\nwant %s", line, strings.Join(got, " "), err, want)
 		}
+	}
+}
+
+// A value that is given twice would lose the first in silence. Every flag of
+// every command takes one value, many, or none.
+func TestAValueGivenTwiceIsAnError(t *testing.T) {
+	app := newApp(strings.NewReader(""), io.Discard, io.Discard)
+	tried := map[bool]int{}
+	var walk func(path string, commands []*cli.Command)
+	walk = func(path string, commands []*cli.Command) {
+		for _, c := range commands {
+			at := path + " " + c.Name
+			walk(at, c.Subcommands)
+			for spelling, f := range flagsOf(c.Flags) {
+				if !f.value {
+					continue
+				}
+				dashes := "--"
+				if len(spelling) == 1 {
+					dashes = "-"
+				}
+				line := fmt.Sprintf("%s %s%s=1 --%s 2", at, dashes, spelling, f.name)
+				_, err := arrange(app, strings.Fields(line))
+				if want := map[bool]string{true: "", false: "FLAG_GIVEN_TWICE"}[f.many]; fault.CodeOf(err) != want {
+					t.Errorf("%s: %v, want %q", line, err, want)
+				}
+				tried[f.many]++
+			}
+		}
+	}
+	walk("weir", app.Commands)
+	if tried[true] < 5 || tried[false] < 10 {
+		t.Errorf("only %v flags were tried", tried)
 	}
 }
 
@@ -135,10 +169,10 @@ func TestAFlagTakesAValueEverywhereOrNowhere(t *testing.T) {
 	walk = func(commands []*cli.Command) {
 		for _, c := range commands {
 			for name, takes := range flagsOf(c.Flags) {
-				if before, ok := seen[name]; ok && before != takes {
+				if before, ok := seen[name]; ok && before != takes.value {
 					t.Errorf("%s: flag %s", c.Name, name)
 				}
-				seen[name] = takes
+				seen[name] = takes.value
 			}
 			walk(c.Subcommands)
 		}

@@ -31,8 +31,8 @@ func diffCommand() *cli.Command {
 			"there. With --key, rows of one key that differ are told as changes, column by column. Exit codes: 0 equal, 1 different.\n" +
 			"\nExample:\n   weir diff /mnt/old/orders silver.orders --key id --except _loaded_at",
 		Flags: projectFlags(
-			&cli.StringFlag{Name: "key", Usage: "the `COLUMNS` that identify a row (comma-separated)"},
-			&cli.StringFlag{Name: "except", Usage: "`COLUMNS` that are not compared (comma-separated)"},
+			&cli.StringSliceFlag{Name: "key", Usage: "the `COLUMNS` that identify a row (comma-separated; may be repeated)"},
+			&cli.StringSliceFlag{Name: "except", Usage: "`COLUMNS` that are not compared (comma-separated; may be repeated)"},
 			&cli.IntFlag{Name: "limit", Value: 20, Usage: "print the first `N` differences (0: all); they are counted all the same"},
 			outputFlag("text", "json"),
 		),
@@ -53,14 +53,14 @@ func runDiff(c *cli.Context) error {
 		return wrongUsage(fault.New("INVALID_ARGUMENT", "--limit %d is negative", c.Int("limit")))
 	}
 	diff := func(ctx context.Context, p *pipeline.Pipeline) error {
-		d := &differ{keys: splitNames(c.String("key")), out: &diffWriter{w: c.App.Writer, json: format == "json", limit: c.Int("limit")}}
+		d := &differ{keys: splitNames(c.StringSlice("key")), out: &diffWriter{w: c.App.Writer, json: format == "json", limit: c.Int("limit")}}
 		defer d.close()
 		for i, name := range args {
 			if d.sides[i], err = d.open(ctx, p, name); err != nil {
 				return err
 			}
 		}
-		if err := d.align(splitNames(c.String("except"))); err != nil {
+		if err := d.align(splitNames(c.StringSlice("except"))); err != nil {
 			return wrongUsage(err)
 		}
 		return d.run(ctx)

@@ -26,8 +26,8 @@ func eventsCommand() *cli.Command {
 			"\nExample:\n   weir events --update-id last --level WARN,ERROR",
 		Flags: projectFlags(
 			&cli.StringFlag{Name: "update-id", Usage: "only events of the update `ID`; last is the newest one"},
-			&cli.StringFlag{Name: "type", Usage: "only events of these `TYPES` (comma-separated), such as flow_progress"},
-			&cli.StringFlag{Name: "level", Usage: "only events of these `LEVELS` (comma-separated): INFO, WARN, ERROR, METRICS"},
+			&cli.StringSliceFlag{Name: "type", Usage: "only events of these `TYPES` (comma-separated; may be repeated), such as flow_progress"},
+			&cli.StringSliceFlag{Name: "level", Usage: "only events of these `LEVELS` (comma-separated; may be repeated): INFO, WARN, ERROR, METRICS"},
 			&cli.StringFlag{Name: "dataset", Usage: "only events about this dataset, by its `NAME` of one to three parts"},
 			&cli.StringFlag{Name: "since", Usage: "only events since `T`, a time as 2026-11-30T13:45:00Z or a duration as 90m"},
 			&cli.IntFlag{Name: "limit", Value: 1000, Usage: "the newest `N` events at most (0: all)"},
@@ -63,13 +63,13 @@ func eventsCommand() *cli.Command {
 }
 
 func eventFilter(c *cli.Context) (events.Filter, error) {
-	f := events.Filter{UpdateID: c.String("update-id"), Dataset: c.String("dataset"), Limit: c.Int("limit"), Types: splitNames(c.String("type"))}
+	f := events.Filter{UpdateID: c.String("update-id"), Dataset: c.String("dataset"), Limit: c.Int("limit"), Types: splitNames(c.StringSlice("type"))}
 	for _, t := range f.Types {
 		if !slices.Contains(events.Types, t) {
 			return f, wrongUsage(fault.New("INVALID_ARGUMENT", "--type %q is no event type", t).WithHint("Use some of %s", strings.Join(events.Types, ", ")))
 		}
 	}
-	for _, l := range splitNames(c.String("level")) {
+	for _, l := range splitNames(c.StringSlice("level")) {
 		level := events.Level(strings.ToUpper(l))
 		if !slices.Contains(events.Levels, level) {
 			return f, wrongUsage(fault.New("INVALID_ARGUMENT", "--level %q is no level", l).WithHint("Use some of INFO, WARN, ERROR, METRICS"))

@@ -29,8 +29,8 @@ func runCommand() *cli.Command {
 			"lose rows for good, unless --accept-loss is given. An interrupt cancels the update: what is committed stays.\n" +
 			"\nExample:\n   weir run --conf dwh.batch_id=2026-07-29 --refresh bronze.shop_order",
 		Flags: projectFlags(
-			&cli.StringFlag{Name: "refresh", Usage: "refresh only these `DATASETS` (comma-separated)"},
-			&cli.StringFlag{Name: "full-refresh", Usage: "start these `DATASETS` again from nothing (comma-separated)"},
+			&cli.StringSliceFlag{Name: "refresh", Usage: "refresh only these `DATASETS` (comma-separated; may be repeated)"},
+			&cli.StringSliceFlag{Name: "full-refresh", Usage: "start these `DATASETS` again from nothing (comma-separated; may be repeated)"},
 			&cli.BoolFlag{Name: "full-refresh-all", Usage: "start every dataset again from nothing"},
 			&cli.BoolFlag{Name: "refresh-failed", Usage: "refresh what failed, was skipped or was canceled when it was last selected"},
 			&cli.BoolFlag{Name: "accept-loss", Usage: "let a full refresh lose what its source no longer holds"},
@@ -54,8 +54,8 @@ func runUpdate(c *cli.Context) error {
 		return err
 	}
 	opt := pipeline.RunOptions{
-		Refresh:         splitNames(c.String("refresh")),
-		FullRefresh:     splitNames(c.String("full-refresh")),
+		Refresh:         splitNames(c.StringSlice("refresh")),
+		FullRefresh:     splitNames(c.StringSlice("full-refresh")),
 		FullRefreshAll:  c.Bool("full-refresh-all"),
 		AcceptLoss:      c.Bool("accept-loss"),
 		AcceptSnapshots: c.StringSlice("accept-snapshot"),
@@ -124,11 +124,13 @@ var environmental = map[string]bool{
 	"STORAGE_IO_ERROR": true, "STORAGE_FULL": true, "STORAGE_PERMISSION_DENIED": true, "STORAGE_LOCKED": true, "CATALOG_UNAVAILABLE": true,
 }
 
-func splitNames(list string) []string {
+func splitNames(lists []string) []string {
 	var names []string
-	for name := range strings.SplitSeq(list, ",") {
-		if name = strings.TrimSpace(name); name != "" {
-			names = append(names, name)
+	for _, list := range lists {
+		for name := range strings.SplitSeq(list, ",") {
+			if name = strings.TrimSpace(name); name != "" {
+				names = append(names, name)
+			}
 		}
 	}
 	return names

@@ -54,6 +54,9 @@ func (p *Pipeline) mergeDefinition(f *flow) cdc.Definition {
 	}
 }
 
+// stateID names the state of a table in the transactions of its log.
+func stateID(pipelineID string, d *dataset) string { return pipelineID + "/" + d.id + "/cdc-state" }
+
 // stored is the definition with the state of the target, which is to be closed.
 func (u *update) stored(f *flow) (cdc.Definition, error) {
 	cache, err := u.mergeCache()
@@ -61,7 +64,7 @@ func (u *update) stored(f *flow) (cdc.Definition, error) {
 		return cdc.Definition{}, err
 	}
 	id, def := f.target.id, u.p.mergeDefinition(f)
-	def.StateID = u.result.PipelineID + "/" + id + "/cdc-state"
+	def.StateID = stateID(u.result.PipelineID, f.target)
 	def.Memory, def.TempDir = u.p.budget.changes(), u.p.spillDir()
 	def.State = state.Open(u.p.folder("checkpoints", id, stateFolder), filepath.Join(cache, "state"), u.p.opts.Alloc)
 	def.Cache = filepath.Join(cache, "keys")

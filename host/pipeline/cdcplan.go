@@ -2,12 +2,14 @@ package pipeline
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/weir-data/weir/host/cdc/rowcode"
+	"github.com/weir-data/weir/host/cdc/state"
 	"github.com/weir-data/weir/host/fault"
 	"github.com/weir-data/weir/host/relation"
 	"github.com/weir-data/weir/host/sql"
@@ -61,7 +63,34 @@ func (pl *planner) changed(ctx context.Context, f *flow, source *arrow.Schema) (
 	if warning := sequenceWarning(m, sequence); warning != nil {
 		pl.warnings = append(pl.warnings, warning.At(f.where()).Error())
 	}
-	return declared(f.target, m.target(f.target, sequence, pl.p.spec.IntervalColumns))
+	out, err := declared(f.target, m.target(f.target, sequence, pl.p.spec.IntervalColumns))
+	if err == nil && !pl.made {
+		err = pl.checkDrift(ctx, f, m, out, sequence)
+	}
+	return out, err
+}
+
+// checkDrift warns of a definition that the table cannot follow: an update that
+// finds changes will refuse it, unless it is a full refresh.
+func (pl *planner) checkDrift(ctx context.Context, f *flow, m *merging, columns *arrow.Schema, sequence arrow.DataType) error {
+	identity, known, err := pl.p.catalog().Identity(ctx, pl.p.spec.Name)
+	if err != nil || !known {
+		return err
+	}
+	snapshot, err := snapshotOf(ctx, pl.p.tableOf(f.target))
+	if err != nil {
+		return err
+	}
+	def := pl.p.mergeDefinition(f)
+	def.StateID, def.LastBy = stateID(identity.PipelineID, f.target), m.lastBy
+	def.State = state.Open(pl.p.folder("checkpoints", f.target.id, stateFolder), "", pl.p.opts.Alloc)
+	err = def.Agrees(ctx, snapshot, columns, sequence)
+	var drifted *fault.Error
+	if errors.As(err, &drifted) && strings.HasSuffix(drifted.Code, "_DRIFT") {
+		pl.warnings = append(pl.warnings, drifted.At(f.where()).Error())
+		err = nil
+	}
+	return errors.Join(err, def.State.Close())
 }
 
 // target gives the columns of the table that the changes are merged into.

@@ -36,7 +36,7 @@ func buildModule(t *testing.T, dir string) string {
 	v, _ := modulesBuilt.LoadOrStore(abs, &builtModule{})
 	m := v.(*builtModule)
 	m.once.Do(func() {
-		m.path = filepath.Join(cacheDir(), filepath.Base(dir)+".wasm")
+		m.path = filepath.Join(modulesDir, filepath.Base(dir)+".wasm")
 		cmd := exec.Command("go", "build", "-buildmode=c-shared", "-ldflags=-s -w", "-trimpath", "-buildvcs=false", "-o", m.path, ".")
 		cmd.Dir = abs
 		cmd.Env = append(os.Environ(), "GOOS=wasip1", "GOARCH=wasm", "CGO_ENABLED=0", "GOFLAGS=")

@@ -120,7 +120,7 @@ func TestAColumnOfAnotherLayoutGoesThrough(t *testing.T) {
 func TestColumnsThatGoAroundAreTheSame(t *testing.T) {
 	around, through := openEngine(t), openEngine(t)
 	through.detours = false
-	whole := stream(t, allTypesBatch(t, 0, 9000), "/f")
+	whole := stream(t, allTypesBatch(t, 0, 3000), "/f")
 	rng := rand.New(rand.NewPCG(1, 2))
 	for _, c := range []struct {
 		text   string
@@ -149,7 +149,7 @@ func TestColumnsThatGoAroundAreTheSame(t *testing.T) {
 			for range 3 {
 				var batches []arrow.RecordBatch
 				for at := int64(0); at < whole.NumRows(); {
-					n := min(1+rng.Int64N(4000), whole.NumRows()-at)
+					n := min(1+rng.Int64N(1300), whole.NumRows()-at)
 					if rng.IntN(5) == 0 {
 						n = 0
 					}

@@ -280,8 +280,9 @@ func TestCancelStopsAQuery(t *testing.T) {
 
 func TestReleaseBeforeTheEndLetsGoOfEverything(t *testing.T) {
 	e := openEngine(t)
+	batches := orderBatches(100_000, 10_000)
 	for range 20 {
-		in := readerOf(t, orderBatches(100_000, 10_000)...)
+		in := readerOf(t, batches...)
 		out, err := e.Run(t.Context(), Query{Text: "SELECT * FROM o", Stream: "o", Clock: batchTime}, map[string]array.RecordReader{"o": in})
 		if err != nil {
 			t.Fatal(err)

@@ -85,10 +85,13 @@ func TestTwoLoadsAtOnceCompileOnce(t *testing.T) {
 	c := &counter{}
 	e := newEngine(t, Options{Meter: c})
 	wasm := guest(echoManifest, echoImports, echo(nil))
-	var wg sync.WaitGroup
+	var wg, loading sync.WaitGroup
+	loading.Add(8) // one that was closed before the next is loaded would be compiled again
 	for range 8 {
 		wg.Go(func() {
 			m, err := e.Load(context.Background(), wasm, Config{Name: "m"})
+			loading.Done()
+			loading.Wait()
 			if err != nil {
 				t.Error(err)
 				return

@@ -18,16 +18,20 @@ import (
 	"github.com/weir-data/weir/abi/coltype"
 )
 
-// codeDir is a cache that tests with real modules share: compiling one of them takes a second.
+// codeDir is a cache that tests with real modules share, and those of other runs
+// where WEIR_TEST_CACHE names one: compiling one of them takes a second.
 var codeDir string
 
 func TestMain(m *testing.M) {
-	var err error
-	if codeDir, err = os.MkdirTemp("", "weir-plugin-test"); err != nil {
+	dir, err := os.MkdirTemp("", "weir-plugin-test")
+	if err != nil {
 		panic(err)
 	}
+	if codeDir = os.Getenv("WEIR_TEST_CACHE"); codeDir == "" {
+		codeDir = dir
+	}
 	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
-		_ = os.RemoveAll(codeDir)
+		_ = os.RemoveAll(dir)
 		os.Exit(code)
 	}))
 }

@@ -109,14 +109,7 @@ func (s *Store) Load(ctx context.Context, k int64, values ...arrow.Field) (*Stat
 		s.raise(max(0, last))
 		return st, err
 	}
-	data, err := s.files.Get(ctx, manifestName(k))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, corrupt(manifestName(k), "the target names version %d of it, which is missing", k)
-	}
-	if err != nil {
-		return nil, err
-	}
-	m, err := decodeManifest(data, k)
+	m, err := s.Manifest(ctx, k)
 	if err != nil {
 		return nil, err
 	}
@@ -134,6 +127,18 @@ func (s *Store) Load(ctx context.Context, k int64, values ...arrow.Field) (*Stat
 		return nil, errors.Join(err, st.Release())
 	}
 	return st, nil
+}
+
+// Manifest reads what version k is made of, and opens none of it.
+func (s *Store) Manifest(ctx context.Context, k int64) (*Manifest, error) {
+	data, err := s.files.Get(ctx, manifestName(k))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, corrupt(manifestName(k), "the target names version %d of it, which is missing", k)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return decodeManifest(data, k)
 }
 
 // add opens a run.
