@@ -112,10 +112,15 @@ type shape struct {
 func flagsOf(flags []cli.Flag) map[string]shape {
 	known := map[string]shape{"help": {name: "help"}, "h": {name: "help"}}
 	for _, f := range flags {
-		_, isBool := f.(*cli.BoolFlag)
-		_, many := f.(*cli.StringSliceFlag)
+		s := shape{name: f.Names()[0], value: true}
+		switch f.(type) {
+		case *cli.BoolFlag:
+			s.value = false
+		case *cli.StringSliceFlag, *cli.GenericFlag:
+			s.many = true
+		}
 		for _, name := range f.Names() {
-			known[name] = shape{f.Names()[0], !isBool, many}
+			known[name] = s
 		}
 	}
 	return known

@@ -57,20 +57,27 @@ func TestAValueGivenTwiceIsAnError(t *testing.T) {
 		for _, c := range commands {
 			at := path + " " + c.Name
 			walk(at, c.Subcommands)
-			for spelling, f := range flagsOf(c.Flags) {
-				if !f.value {
-					continue
+			for _, declared := range c.Flags {
+				help := declared.(cli.DocGenerationFlag)
+				f := flagsOf(c.Flags)[declared.Names()[0]]
+				if says := strings.Contains(help.GetUsage(), "may be repeated"); says != f.many || f.value != help.TakesValue() {
+					t.Errorf("%s --%s: its help says that it may be repeated: %t; it takes a value: %t", at, f.name, says, f.value)
 				}
-				dashes := "--"
-				if len(spelling) == 1 {
-					dashes = "-"
+				for _, spelling := range declared.Names() {
+					if !f.value {
+						continue
+					}
+					dashes := "--"
+					if len(spelling) == 1 {
+						dashes = "-"
+					}
+					line := fmt.Sprintf("%s %s%s=1 --%s 2", at, dashes, spelling, f.name)
+					_, err := arrange(app, strings.Fields(line))
+					if want := map[bool]string{true: "", false: "FLAG_GIVEN_TWICE"}[f.many]; fault.CodeOf(err) != want {
+						t.Errorf("%s: %v, want %q", line, err, want)
+					}
+					tried[f.many]++
 				}
-				line := fmt.Sprintf("%s %s%s=1 --%s 2", at, dashes, spelling, f.name)
-				_, err := arrange(app, strings.Fields(line))
-				if want := map[bool]string{true: "", false: "FLAG_GIVEN_TWICE"}[f.many]; fault.CodeOf(err) != want {
-					t.Errorf("%s: %v, want %q", line, err, want)
-				}
-				tried[f.many]++
 			}
 		}
 	}

@@ -54,8 +54,9 @@ type OptimizeOptions struct {
 type AutoCompact struct {
 	// SmallRatio is the share of the target size below which a file is small.
 	SmallRatio float64
-	// Least is how many small files a partition must have for them to be packed.
-	// Fewer are left alone, and so are deleted rows in them.
+	// Least is how many small files of about one size a partition must have for
+	// them to be packed, and smaller ones with them. Fewer are left alone, and so
+	// are deleted rows in them.
 	Least int
 	// Bytes is about how much is rewritten at most, but for the first file.
 	Bytes int64

@@ -114,18 +114,23 @@ func (p *packing) bins(files []AddFile) []bin {
 // worthIt picks the files that are rewritten without being asked: those of many
 // small ones, and large ones with many deleted rows, as far as the bytes go.
 func (p *packing) worthIt(files []AddFile) (out []AddFile) {
-	small := map[string]int{}
+	small := map[string][]int64{}
 	for i := range files {
 		if p.isSmall(&files[i]) {
-			small[partitionKey(files[i].PartitionValues)]++
+			key := partitionKey(files[i].PartitionValues)
+			small[key] = append(small[key], files[i].Size)
 		}
+	}
+	largest := map[string]int64{}
+	for key, sizes := range small {
+		largest[key] = p.auto.due(sizes)
 	}
 	left := p.auto.Bytes
 	for i := range files {
 		f := &files[i]
 		worth := false
 		if p.isSmall(f) {
-			worth = small[partitionKey(f.PartitionValues)] >= p.auto.Least
+			worth = f.Size <= largest[partitionKey(f.PartitionValues)]
 		} else {
 			_, worth = p.liveSize(f)
 		}
@@ -137,21 +142,43 @@ func (p *packing) worthIt(files []AddFile) (out []AddFile) {
 	return out
 }
 
+// due gives the size of the largest of small files that are to be packed, -1 when
+// none are. A file is left out while it is large beside the others: it was made
+// by an earlier packing, and rewriting it each time would cost the more the
+// larger it gets. So a row is rewritten about once for each Least-fold of size,
+// and the files that wait are few.
+func (a *AutoCompact) due(sizes []int64) int64 {
+	slices.Sort(sizes)
+	sum, largest := int64(0), int64(-1)
+	for i, size := range sizes {
+		if sum += size; i+1 >= a.Least && size*int64(a.Least) <= 2*sum {
+			largest = size
+		}
+	}
+	return largest
+}
+
 func (p *packing) isSmall(f *AddFile) bool {
 	return float64(f.Size) < p.auto.SmallRatio*float64(p.target)
 }
 
 // idle tells, without a copy of the files, that worthIt would pick none.
 func (p *packing) idle(s *Snapshot) bool {
-	small := 0
+	small := map[string][]int64{}
 	for f := range s.EachFile() {
 		if p.isSmall(f) {
-			small++
+			key := partitionKey(f.PartitionValues)
+			small[key] = append(small[key], f.Size)
 		} else if _, purge := p.liveSize(f); purge {
 			return false
 		}
 	}
-	return small < p.auto.Least
+	for _, sizes := range small {
+		if p.auto.due(sizes) >= 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // alone tells whether a file is worth being rewritten on its own.

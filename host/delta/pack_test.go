@@ -184,3 +184,50 @@ func TestCommitsOfAnOptimizeAreBounded(t *testing.T) {
 		t.Errorf("%v", sizes)
 	}
 }
+
+// Property: however large the files are that writes leave, packing by itself
+// keeps them few and rewrites each byte a few times at most, on the whole.
+func TestPackingByItselfCostsWhatTheWritesDo(t *testing.T) {
+	const target, ratio, least = 128 << 20, 0.25, 17
+	for name, next := range map[string]func(r *rand.Rand) int64{
+		"equal files":  func(*rand.Rand) int64 { return 200 << 10 },
+		"tiny files":   func(*rand.Rand) int64 { return 3 << 10 },
+		"any files":    func(r *rand.Rand) int64 { return 1 + r.Int64N(1<<20) },
+		"mixed files":  func(r *rand.Rand) int64 { return 1 << r.IntN(24) },
+		"now and then": func(r *rand.Rand) int64 { return []int64{10 << 10, 10 << 10, 10 << 10, 20 << 20}[r.IntN(4)] },
+	} {
+		r := rand.New(rand.NewPCG(7, 8))
+		p := packing{target: target, purge: 0.3, most: target, auto: &AutoCompact{SmallRatio: ratio, Least: least, Bytes: 256 << 20}}
+		var files []AddFile
+		written, rewritten, most := int64(0), int64(0), 0
+		for i := range 6_000 {
+			size := next(r)
+			written += size
+			files = append(files, packed(fmt.Sprint(i), "", size, 10, 0, "", ""))
+			for n, b := range p.bins(files) {
+				files = slices.DeleteFunc(files, func(f AddFile) bool {
+					return slices.ContainsFunc(b.files, func(g AddFile) bool { return f.Path == g.Path })
+				})
+				rewritten += b.bytes
+				files = append(files, packed(fmt.Sprint("packed ", i, n), "", b.bytes, 10, 0, "", ""))
+			}
+			small := 0
+			for j := range files {
+				if p.isSmall(&files[j]) {
+					small++
+				}
+			}
+			most = max(most, small)
+			if small == len(files) || i%100 == 0 { // those that are large are of no more interest
+				files = slices.DeleteFunc(files, func(f AddFile) bool { return !p.isSmall(&f) })
+			}
+		}
+		t.Logf("%s: %d small files at most, each byte rewritten %.1f times", name, most, float64(rewritten)/float64(written))
+		if most > 6*least {
+			t.Errorf("%s: %d small files", name, most)
+		}
+		if rewritten > 4*written {
+			t.Errorf("%s: %d bytes were written, %d rewritten", name, written, rewritten)
+		}
+	}
+}

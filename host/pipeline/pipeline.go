@@ -10,6 +10,7 @@ import (
 	"slices"
 	"sync"
 	"time"
+	"weak"
 
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
@@ -72,6 +73,9 @@ type Pipeline struct {
 	store storage.Store
 	// made is false while the storage folder does not exist.
 	made bool
+	// tables are those that were opened, by where they lie. The versions of many
+	// large tables would be much to hold until the end, so nothing is held here.
+	tables map[string]weak.Pointer[delta.Table]
 	// buckets are open object stores.
 	buckets []*cloud.Store
 
@@ -92,7 +96,7 @@ func Open(ctx context.Context, spec *Spec, opts Options) (*Pipeline, error) {
 	if opts.Alloc == nil {
 		opts.Alloc = memory.DefaultAllocator
 	}
-	p := &Pipeline{spec: spec, opts: opts, budget: findBudget(opts.MemoryLimit, spec.MemoryLimit), sources: map[*input]*ingest.Source{}, flaws: &flaws{}}
+	p := &Pipeline{spec: spec, opts: opts, budget: findBudget(opts.MemoryLimit, spec.MemoryLimit), sources: map[*input]*ingest.Source{}, tables: map[string]weak.Pointer[delta.Table]{}, flaws: &flaws{}}
 	if opts.File != "" {
 		p.flaws.only = opts.File
 		if abs, err := filepath.Abs(opts.File); err == nil {
@@ -246,9 +250,25 @@ func (p *Pipeline) folder(parts ...string) storage.Store {
 	return storage.Sub(p.storage(), path)
 }
 
-// openTable gives the Delta table of a store.
+// openTable gives the Delta table of a store: the same as long as somebody holds
+// it, and mostly longer, since a table knows its newest version and reads of the
+// log only what came after it.
 func (p *Pipeline) openTable(s storage.Store) *delta.Table {
-	return delta.Open(s, delta.WithAllocator(p.opts.Alloc), delta.WithClock(p.opts.Clock), delta.WithEngine(sql.NewEvaluator(p.engine.get, p.opts.Clock)))
+	open := func() *delta.Table {
+		return delta.Open(s, delta.WithAllocator(p.opts.Alloc), delta.WithClock(p.opts.Clock), delta.WithEngine(sql.NewEvaluator(p.engine.get, p.opts.Clock)))
+	}
+	root := storage.Root(s)
+	if root == "" {
+		return open()
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if t := p.tables[root].Value(); t != nil {
+		return t
+	}
+	t := open()
+	p.tables[root] = weak.Make(t)
+	return t
 }
 
 // tableOf gives a table of this pipeline. A private one lies where no other
