@@ -83,17 +83,17 @@ func (a *application) Take(ctx context.Context, _ int, rec arrow.RecordBatch) er
 // apply is the part that all sources of changes share: it holds the state of the
 // target and the entries of the batch.
 type apply struct {
-	*layout // nil when the batch's columns are not known
-	def     *Definition
-	b       stream.ApplyBatch
-	mem     memory.Allocator
-	state   *state.State // nil when there is none, or the batch replaces all rows
-	was     state.Manifest
-	made    record // what the state notes of the definition that made it
-	index   *keyindex.Index
-	warming sync.WaitGroup     // of the index
-	chill   context.CancelFunc // ends it
-	changes *collector
+	*layout     // nil when the batch's columns are not known
+	def         *Definition
+	b           stream.ApplyBatch
+	mem         memory.Allocator
+	state       *state.State // nil when there is none, or the batch replaces all rows
+	was         state.Manifest
+	made        record // what the state notes of the definition that made it
+	index       *keyindex.Index
+	warming     sync.WaitGroup // of the index
+	stopWarming context.CancelFunc
+	changes     *collector
 	// tied makes the error of several entries of one key and order where they may
 	// not even say the same; nil where they may.
 	tied func(*ties) error
@@ -165,7 +165,7 @@ func (a *apply) warm(ctx context.Context) {
 		return
 	}
 	a.index = a.def.openIndex(a.b.Target, a.mem)
-	ctx, a.chill = context.WithCancel(ctx)
+	ctx, a.stopWarming = context.WithCancel(ctx)
 	a.warming.Go(func() { a.index.Warm(ctx, a.b.Target, warmBytes) })
 }
 
@@ -194,8 +194,8 @@ func (a *apply) Release(context.Context) error {
 		errs = append(errs, a.state.Release())
 		a.state = nil
 	}
-	if a.chill != nil {
-		a.chill()
+	if a.stopWarming != nil {
+		a.stopWarming()
 		a.warming.Wait()
 	}
 	if a.index != nil {

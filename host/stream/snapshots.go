@@ -297,13 +297,20 @@ func (w *snapshotWork) gate(ctx context.Context) error {
 	}
 	v := w.e.Snapshot.Version
 	if accept := w.c.s.Accept; accept != nil && accept(v.String()) {
-		w.c.notices.add(Notice{Code: "SNAPSHOT_ACCEPTED", Text: fmt.Sprintf("snapshot %s is let through: it has %d rows, %s before it had %d", v, w.rows, w.latest.Version, w.latest.Rows)})
+		w.c.notices.add(Notice{Code: "SNAPSHOT_ACCEPTED", Text: fmt.Sprintf("snapshot %s is let through: it has %s, %s before it had %d", v, rowsText(w.rows), w.latest.Version, w.latest.Rows)})
 		return nil
 	}
-	e := fault.Wrap(errHeld, "SNAPSHOT_SHRANK", "snapshot %s has %d rows, %s before it had %d: %.1f %% fewer, and %.4g %% is the most. It is held: nothing of it is in the table, and nothing after it",
-		v, w.rows, w.latest.Version, w.latest.Rows, 100*share, 100*w.c.s.MaxShrink).
+	e := fault.Wrap(errHeld, "SNAPSHOT_SHRANK", "snapshot %s has %s, %s before it had %d: %.1f %% fewer, and %.4g %% is the most. It is held: nothing of it is in the table, and nothing after it",
+		v, rowsText(w.rows), w.latest.Version, w.latest.Rows, 100*share, 100*w.c.s.MaxShrink).
 		WithHint("Deliver it again, or let it pass with --accept-snapshot %s:%s", w.c.flow.Dataset, v)
 	return errors.Join(e, w.c.log.hold(ctx, w.e.Refresh))
+}
+
+func rowsText(n int64) string {
+	if n == 1 {
+		return "1 row"
+	}
+	return fmt.Sprintf("%d rows", n)
 }
 
 // versions gives the versions that are in the table, oldest first.
