@@ -84,7 +84,7 @@ check: toolchain $(TOOLS)/staticcheck-$(STATICCHECK_VERSION) $(TOOLS)/golangci-l
 	go test -count=1 -run '^TestImportsPointDownwards$$' ./testscripts
 	@echo "== race, leaks, Arrow memory, fuzz seeds"
 	go build -o $(BUILD)/testlog ./testscripts/testlog
-	DELTA_HISTORIES=20 go test -vet=off -json -race -timeout 25m -skip '$(RACE_SKIP_TESTS)' $$(go list ./... | grep -vE '$(RACE_SKIP)') | $(BUILD)/testlog
+	DELTA_HISTORIES=20 GOGC=400 go test -vet=off -json -race -timeout 25m -skip '$(RACE_SKIP_TESTS)' $$(go list ./... | grep -vE '$(RACE_SKIP)') | $(BUILD)/testlog
 	cd sdk/go && go test -json -race ./... | $(BUILD)/testlog
 
 # Tools are pinned and built once; the file name carries the version.
