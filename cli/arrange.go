@@ -51,7 +51,8 @@ func arrange(app *cli.App, args []string) ([]string, error) {
 			return nil, unknownFlag(path, w, known)
 		}
 		if flag.value && !flag.many && given[flag.name] {
-			return nil, wrongUsage(fault.New("FLAG_GIVEN_TWICE", "flag --%s is given twice, and takes one value", flag.name))
+			return nil, wrongUsage(fault.New("FLAG_GIVEN_TWICE", "flag --%s is given twice, and takes one value", flag.name).
+				WithHint("Leave one of them out"))
 		}
 		given[flag.name] = true
 		flags = append(flags, w)

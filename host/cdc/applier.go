@@ -166,7 +166,12 @@ func (a *apply) warm(ctx context.Context) {
 	}
 	a.index = a.def.openIndex(a.b.Target, a.mem)
 	ctx, a.stopWarming = context.WithCancel(ctx)
-	a.warming.Go(func() { a.index.Warm(ctx, a.b.Target, warmBytes) })
+	a.warming.Go(func() {
+		// A lookup tries again, and fails by itself; a batch may need none.
+		if err := a.index.Warm(ctx, a.b.Target, warmBytes); err != nil && ctx.Err() == nil {
+			a.warn(fault.Place(err, "CDC_INDEX_CACHE", fault.Where{Dataset: a.def.Dataset, Flow: a.def.Flow}))
+		}
+	})
 }
 
 func (a *apply) tell(n stream.Notice) {

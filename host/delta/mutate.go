@@ -201,8 +201,11 @@ func changedTwice(f *AddFile) error {
 
 // open begins the files of inserted and updated rows.
 func (m *Mutation) open(ctx context.Context) (err error) {
-	if m.ended || m.full {
+	if m.ended {
 		return fault.New("DELTA_INVALID_MUTATION", "the mutation has ended")
+	}
+	if m.full {
+		return fault.New("DELTA_INVALID_MUTATION", "rows come after EndRows")
 	}
 	if m.written == nil {
 		m.written, err = m.writer(ctx, WriteOptions{Name: m.opt.Name, RowTracking: m.tracking, changeType: m.feed, holds: m.opt.holds})

@@ -145,8 +145,8 @@ func (p *packing) worthIt(files []AddFile) (out []AddFile) {
 // due gives the size of the largest of small files that are to be packed, -1 when
 // none are. A file is left out while it is large beside the others: it was made
 // by an earlier packing, and rewriting it each time would cost the more the
-// larger it gets. So a row is rewritten about once for each Least-fold of size,
-// and the files that wait are few.
+// larger it gets. So a row is rewritten a few times on its way into a large file,
+// and the files that wait are few (TestPackingByItselfCostsWhatTheWritesDo).
 func (a *AutoCompact) due(sizes []int64) int64 {
 	slices.Sort(sizes)
 	sum, largest := int64(0), int64(-1)

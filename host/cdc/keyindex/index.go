@@ -134,14 +134,13 @@ func (x *Index) Build(ctx context.Context, snap *delta.Snapshot) error {
 
 // Warm does of a Locate to come what is little work: it opens index files and
 // reads deletion vectors, and makes the index files that are missing unless their
-// data files take more bytes than that together. What fails is tried again, and
-// told, by Locate.
-func (x *Index) Warm(ctx context.Context, snap *delta.Snapshot, most int64) {
+// data files take more bytes than that together. Locate tries again what fails.
+func (x *Index) Warm(ctx context.Context, snap *delta.Snapshot, most int64) error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	identity, err := x.identity(snap)
 	if err != nil {
-		return
+		return err
 	}
 	missing := int64(0)
 	for f := range snap.EachFile() {
@@ -154,13 +153,14 @@ func (x *Index) Warm(ctx context.Context, snap *delta.Snapshot, most int64) {
 		}
 	}
 	if missing > most {
-		return
+		return nil
 	}
 	files, err := x.ready(ctx, snap)
 	if err != nil {
-		return
+		return err
 	}
-	_, _ = x.deleted(ctx, snap, files)
+	_, err = x.deleted(ctx, snap, files)
+	return err
 }
 
 // Close closes the files that are open. The Index may be used again.

@@ -284,18 +284,24 @@ func TestAWarmIndexHasWhatALookupNeeds(t *testing.T) {
 		defer f.index.mu.Unlock()
 		return len(f.index.open)
 	}
-	f.index.Warm(background, s, size-1)
+	warm := func(most int64) {
+		t.Helper()
+		if err := f.index.Warm(background, s, most); err != nil {
+			t.Fatal(err)
+		}
+	}
+	warm(size - 1)
 	if n := opened(); n != 0 {
 		t.Errorf("%d index files were made, although they are too much work", n)
 	}
-	f.index.Warm(background, s, size)
+	warm(size)
 	if n := opened(); n != files || len(f.index.vectors) != 1 {
 		t.Errorf("%d of %d index files are open, and %d vectors are read", n, files, len(f.index.vectors))
 	}
 	f.check(row{2, 1})
 	// Of another process the files are there, and nothing is made: no bytes are needed.
 	f.reopen()
-	f.index.Warm(background, s, 0)
+	warm(0)
 	if n := opened(); n != files {
 		t.Errorf("%d of %d index files are open", n, files)
 	}
@@ -305,7 +311,11 @@ func TestAWarmIndexHasWhatALookupNeeds(t *testing.T) {
 	canceled, cancel := context.WithCancel(background)
 	cancel()
 	var warming sync.WaitGroup
-	warming.Go(func() { f.index.Warm(canceled, s, size) })
+	warming.Go(func() {
+		if err := f.index.Warm(canceled, s, size); err != nil && !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+	})
 	f.check(row{2, 1})
 	warming.Wait()
 }

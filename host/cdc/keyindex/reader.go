@@ -99,10 +99,7 @@ func (w *window) block(number int64) ([]byte, error) {
 // between that hold nothing are not read.
 func (r *reader) search(ids []rowcode.Hash, hit func(at int, row int64)) error {
 	blocks := r.head.blocks()
-	if blocks == 0 {
-		return nil
-	}
-	if len(ids) == 0 {
+	if blocks == 0 || len(ids) == 0 {
 		return nil
 	}
 	// Where about every second block will be needed, whole stretches are read.
